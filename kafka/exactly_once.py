@@ -1,14 +1,13 @@
-"""ExactlyOnce: the loop that reads, transforms and writes so that each record has its effect once.
+"""ExactlyOnce: a loop of transactions that reads, transforms and writes each record exactly once.
 
-Owns the order of things around one transaction: poll, begin, send, offsets, commit; and after an
-error abort, seek back, try again. Does not own: the consumer and the producer, of which it uses
-public calls only and closes neither; what a transaction is (kafka/producer). Follows KIP-98 and
-KIP-447: the offsets are part of the transaction, and the group refuses those of a consumer that it
-has gone on without.
+Each transaction polls, begins, sends, adds the offsets, and commits; after an error it aborts,
+seeks back and tries again. Uses only public methods of the consumer and the producer, and closes
+neither. Follows KIP-98 and KIP-447: the offsets are part of the transaction, and the group rejects
+those of a consumer that it has gone on without.
 
-Each poll is one transaction, which is over before the next poll: so no rebalance meets an open one.
-Whom the group has replaced is recognised by what it was when the records were handed out, not
-later: a member that was thrown out has no generation, and offsets without one are fenced by nobody.
+Each poll() is one transaction, which ends before the next poll(), so no rebalance meets an open
+one. The identity of the member is taken when the records are returned, not later: a member that was
+removed has no generation, and offsets without a generation are not fenced.
 """
 
 from __future__ import annotations
@@ -22,10 +21,15 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Opt
 
 from kafka.errors import (
     CommitFailedError,
+    FencedMemberEpochError,
+    IllegalGenerationError,
     IllegalStateError,
     KafkaConfigurationError,
     KafkaError,
     KafkaTimeoutError,
+    RebalanceInProgressError,
+    StaleMemberEpochError,
+    UnknownMemberIdError,
 )
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
@@ -33,9 +37,16 @@ __all__ = ['ExactlyOnce']
 
 log = logging.getLogger(__name__)
 
-#: The group has moved on: ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS,
-#: FENCED_MEMBER_EPOCH, STALE_MEMBER_EPOCH.
-_MOVED_ON = frozenset([22, 25, 27, 110, 113])
+#: The errors of a group that has moved on without this member.
+_MOVED_ON = frozenset(
+    [
+        IllegalGenerationError.errno,
+        UnknownMemberIdError.errno,
+        RebalanceInProgressError.errno,
+        FencedMemberEpochError.errno,
+        StaleMemberEpochError.errno,
+    ]
+)
 #: What costs a transaction and may go well the next time, beside what is retriable by its class.
 _WORTH_RETRYING = _MOVED_ON | {
     45,  # OUT_OF_ORDER_SEQUENCE_NUMBER: what was lost is sent again
@@ -301,7 +312,7 @@ class ExactlyOnce:
         return error
 
     def _is_thrown_out(self, batch: _Batch) -> bool:
-        """Tell whether a member lost its membership just after the poll.
+        """Return True if a member lost its membership just after the poll.
 
         It has no generation then, and the offsets of such are taken from anybody.
         """
@@ -542,7 +553,7 @@ def _check_options(consumer: Any, producer: Any) -> None:
 
 
 def _may_retry(error: KafkaError) -> bool:
-    """Tell whether the transaction may go well the next time."""
+    """Return True if the transaction may go well the next time."""
     while type(error) is KafkaError and isinstance(error.__cause__, KafkaError):
         error = error.__cause__  # a producer names the error of a record so
     return (

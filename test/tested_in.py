@@ -8,7 +8,6 @@ import re
 TESTED_IN = {
     'kafka/record/legacy_run.py': 'test/record/test_legacy_records.py',
     'kafka/net/sasl/__init__.py': 'test/net/sasl/test_mechanism.py',
-    'kafka/consumer/following.py': 'test/consumer/test_modern.py',
     'kafka/net/sasl/plain.py': 'test/net/sasl/test_mechanism.py',
     'kafka/net/addresses.py': 'test/test_conn.py',
     'kafka/protocol/abstract.py': 'test/protocol/test_types.py',

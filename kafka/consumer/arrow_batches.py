@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any, Deque, List, Optional
 
-from kafka.consumer.bounded.fetcher import Parked
+from kafka.consumer.bounded.fetcher import BufferedAnswer
 from kafka.errors import KafkaError, ProtocolError
 from kafka.record.record_columns import RecordColumns
 from kafka.record.vectors import ArrowMaker, has_numpy
@@ -32,7 +32,7 @@ class ArrowBatches:
         self._maker = maker
         self._max_bytes = max_bytes
         #: Answers to be read a thousand records at a time.
-        self._careful: Deque[Parked] = deque()
+        self._careful: Deque[BufferedAnswer] = deque()
         self._is_open = False  # whether the reader is at the first of them
 
     def __repr__(self) -> str:
@@ -72,7 +72,7 @@ class ArrowBatches:
 
     def _by_batches(self) -> Optional[Any]:
         """Make one Arrow batch of what is there, or put it aside; None at the end of all, too."""
-        added: List[Parked] = []
+        added: List[BufferedAnswer] = []
         maker, last = self._maker, 0
         # As many as fit if all are about as large as the last one.
         while maker.size_bytes + last <= self._max_bytes:
@@ -97,7 +97,7 @@ class ArrowBatches:
             self._reader.finish(parked)
         return batch
 
-    def _add(self, parked: Parked) -> bool:
+    def _add(self, parked: BufferedAnswer) -> bool:
         """Add the batches of an answer; False if it has to be read with care, and all of it."""
         raw = self._reader.made(parked).undecoded() if has_numpy() else None
         if raw is None:

@@ -22,15 +22,15 @@ from typing import Any, Callable, Coroutine, Deque, Iterable, List, Optional, Ty
 
 from kafka import config as options
 from kafka.consumer.fetch.completed_fetch import CompletedFetch
-from kafka.consumer.fetch.manager import Fetching, FetchSettings
+from kafka.consumer.fetch.manager import FetchManager, FetchSettings
 from kafka.consumer.figures import figures_of
-from kafka.consumer.following import Following
-from kafka.consumer.positions import Positions
+from kafka.consumer.metadata import ConsumerMetadata
+from kafka.consumer.offsets_request_manager import OffsetsRequestManager
 from kafka.consumer.subscription_state import SubscriptionState
 from kafka.coordinator.assignors.adapt import adapt_assignors
 from kafka.coordinator.classic.coordinator import ClassicMember
 from kafka.coordinator.commits.manager import FetchedOffsets, OffsetCommits
-from kafka.coordinator.commits.standing import Standing
+from kafka.coordinator.commits.member_commit import MemberCommit
 from kafka.coordinator.kip848.coordinator import ConsumerMember
 from kafka.coordinator.member import GroupSettings, Member
 from kafka.errors import IllegalStateError, KafkaError, TopicAuthorizationFailedError
@@ -169,7 +169,7 @@ class Engine:
             )
         self._build_group(seconds)
         self.lookups = OffsetLookups(loop, pool, read_committed, **seconds)
-        self.positions = Positions(
+        self.positions = OffsetsRequestManager(
             loop,
             pool,
             self.subscription,
@@ -192,10 +192,10 @@ class Engine:
             metadata_max_age=config['metadata_max_age_ms'] / 1000,
             **seconds,
         )
-        self.fetcher = Fetching(
+        self.fetcher = FetchManager(
             loop, pool, self.subscription, self.lock, settings, self._make, self.look, self.figures
         )
-        self.following = Following(
+        self.following = ConsumerMetadata(
             pool, self.subscription, self.lock, self.member, self.look,
             config['exclude_internal_topics'],
         )  # fmt: skip
@@ -246,7 +246,7 @@ class Engine:
         """Return the member that offsets of partitions are committed as; for OffsetCommits."""
         if self.member is None or not self.subscription.partitions_auto_assigned():
             return self.identity()
-        return Standing(self.loop, self.member, self.subscription, self.lock, partitions)
+        return MemberCommit(self.loop, self.member, self.subscription, self.lock, partitions)
 
     def identity(self) -> ConsumerGroupMetadata:
         """Return as which member of its group this consumer reads."""

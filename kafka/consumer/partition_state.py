@@ -1,12 +1,11 @@
-"""One partition that a consumer reads: where it is, how that is known, and what may change it.
+"""The state of one assigned partition: its phase, position, fetch offset and leader.
 
-Owns the phases of a partition and what may follow what (TRANSITIONS), the two places in the log
-(what was handed out, what was fetched), and which late answers still count. Does not own: which
-partitions are read (subscription_state.py), the asking (positions.py, consumer/fetch/manager.py).
-Follows KIP-320 and the Java client in what a change of leaders demands.
+SubscriptionState keeps one for each partition; the fetch manager and the offsets request manager
+change it, under the consumer's lock. TRANSITIONS is the table of phases. A change of leader is
+handled as in KIP-320 and the Java client. Pure.
 
-What was asked for a partition carries its token. The token changes whenever the position moves by
-anything but handing out, so that what was asked before cannot be taken for an answer any more.
+Every request for a partition carries its token. The token changes whenever the position moves by
+anything but returning records, so that a response to an earlier request is recognized as stale.
 """
 
 from __future__ import annotations
@@ -19,11 +18,18 @@ from kafka.consumer.reset_policy import ResetPolicy, read_policy
 from kafka.errors import IllegalStateError
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
-__all__ = ['EpochEnd', 'Event', 'Phase', 'TopicPartitionState', 'Validation', 'Verdict']
+__all__ = [
+    'EpochEnd',
+    'PositionEvent',
+    'Phase',
+    'TopicPartitionState',
+    'Validation',
+    'ValidationOutcome',
+]
 
 
 class Phase(enum.Enum):
-    """How the position of a partition is known. Only what is FETCHING is fetched."""
+    """How the position of a partition is known. Only FETCHING partitions are fetched."""
 
     INITIALIZING = 'initializing'  # not at all: what was committed has to be asked for
     FETCHING = 'fetching'
@@ -33,8 +39,8 @@ class Phase(enum.Enum):
     __hash__ = object.__hash__
 
 
-class Event(enum.Enum):
-    """What happens to it."""
+class PositionEvent(enum.Enum):
+    """The events that change the phase."""
 
     COMMITTED = 'begin at the committed offset'
     COMMITTED_IN_EPOCH = 'begin at a committed offset whose leader epoch is known'
@@ -51,15 +57,15 @@ class Event(enum.Enum):
     __hash__ = object.__hash__
 
 
-_P, _E = Phase, Event
+_P, _E = Phase, PositionEvent
 _BY_THE_PROGRAM = {
     _E.SEEK: _P.FETCHING,
     _E.SEEK_IN_EPOCH: _P.AWAIT_VALIDATION,
     _E.NEED_RESET: _P.AWAIT_RESET,
 }
 
-#: What follows. What is not here is a mistake of the caller, or of this package.
-TRANSITIONS: Mapping[Phase, Mapping[Event, Phase]] = {
+#: The next phase. An event that is not listed is a mistake of the caller or of this package.
+TRANSITIONS: Mapping[Phase, Mapping[PositionEvent, Phase]] = {
     _P.INITIALIZING: {
         **_BY_THE_PROGRAM,
         _E.COMMITTED: _P.FETCHING,
@@ -88,9 +94,9 @@ TRANSITIONS: Mapping[Phase, Mapping[Event, Phase]] = {
 
 
 class EpochEnd(NamedTuple):
-    """Where an epoch of leaders ended: the last epoch not after the one asked for, and its end.
+    """The answer of OffsetForLeaderEpoch: the last epoch not after the requested one, and its end.
 
-    -1 where the leader does not know.
+    Both are -1 if the leader does not know.
     """
 
     epoch: int
@@ -102,7 +108,7 @@ Place = Tuple[int, Optional[int], int, bool]
 
 
 class Validation(NamedTuple):
-    """What a validation is about; the answer counts for as long as the partition says the same."""
+    """The position to validate; a response counts only while the partition has the same."""
 
     token: int
     offset: int  # the next to fetch
@@ -110,13 +116,13 @@ class Validation(NamedTuple):
     leader: Optional[Tuple[int, int]]  # node and epoch of who is asked
 
 
-class Verdict(enum.Enum):
-    """What the answer to a validation means."""
+class ValidationOutcome(enum.Enum):
+    """The result of a validation."""
 
     STALE = 'stale'  # it was about something else
     VALID = 'valid'
-    AGAIN = 'again'  # what was fetched ahead is void: the position itself has to be validated
-    TRUNCATED = 'truncated'  # what was handed out is no longer in the log
+    AGAIN = 'again'  # the records fetched ahead are void: the position itself has to be validated
+    TRUNCATED = 'truncated'  # records that were returned are no longer in the log
     UNDEFINED = 'undefined'  # the leader knows of no such epoch
 
 
@@ -124,31 +130,31 @@ _tokens = itertools.count(1)
 
 
 def is_suspended(state: TopicPartitionState) -> bool:
-    """Return True if nothing of a partition may be returned now, whatever has been fetched."""
+    """Return True if no records of a partition may be returned now, fetched or not."""
     return state.paused or state.held or state.is_unsubscribed
 
 
 class TopicPartitionState:
     """The state of one partition, guarded by the consumer's lock.
 
-    Arguments: partition: whose, for the texts of errors; unsettled: a set in which the partition
-    stands for as long as its position has to be found or validated; changed: a set to which it is
-    added when something changes that decides what brokers are asked for, but for what is fetched.
+    Arguments: partition: for the texts of errors; unsettled: a set that contains the partition
+    while its position has to be found or validated; changed: a set to which it is added when a
+    change, other than a fetch, affects its Fetch requests.
 
     Attributes:
         phase; token.
-        moves: how often the position was set by anything but handing out.
+        moves: how often the position was set other than by returning records.
         position_epoch: the leader epoch of the last record before the position, -1 unknown.
-        fetch_offset: what to ask a broker for next, None without a position; fetch_epoch: the
+        fetch_offset: the offset to fetch next, None without a position; fetch_epoch: the
             leader epoch of the last batch before it, -1 unknown.
-        reset_strategy: by which a reset is awaited, None unless one is.
-        paused: by the program; held: while a rebalance has not come to its end; is_unsubscribed:
-            its topic is not subscribed any more, and the group has not taken it yet; stuck_token:
-            the token of when what is next could not be handed out.
-        highwater, last_stable_offset, log_start_offset: as fetched last, None before.
+        reset_strategy: the policy of a pending reset, or None.
+        paused: by the program; held: by a rebalance that has not ended; is_unsubscribed: its topic
+            is not subscribed any more, and the group has not revoked it yet; stuck_token: the token
+            at the time when the next record could not be returned.
+        highwater, last_stable_offset, log_start_offset: of the last fetch, None before.
         committed: as last known, an OffsetAndMetadata.
         current_leader: (node, epoch) that the position was seen or validated with.
-        preferred_replica: whom to fetch from instead of the leader (KIP-392), None for the leader;
+        preferred_replica: the node to fetch from instead of the leader (KIP-392), or None;
             preferred_until: the time when that ends.
     """
 
@@ -236,19 +242,19 @@ class TopicPartitionState:
 
     @property
     def position(self) -> Optional[int]:
-        """The offset to hand out next, None while there is none."""
+        """The offset of the next record to return, or None."""
         return self._position
 
     @position.setter
     def position(self, offset: int) -> None:
-        """Move it. Raises IllegalStateError while there is none (1.x)."""
+        """Move it. Raises IllegalStateError without a position (1.x)."""
         if not self.has_valid_position:
             raise IllegalStateError('%r has no position that could be moved: seek' % self)
         self.seek(offset)
 
     @property
     def has_valid_position(self) -> bool:
-        """Whether there is a position, be it validated or not."""
+        """Whether there is a position, validated or not."""
         return self._position is not None
 
     @property
@@ -257,22 +263,22 @@ class TopicPartitionState:
         return self.phase is Phase.AWAIT_RESET
 
     def is_fetchable(self) -> bool:
-        """Tell whether brokers may be asked for records of it now."""
+        """Return True if records of it may be fetched now."""
         # As is_suspended(), without its call: each poll asks.
         waits = self.paused or self.held or self.is_unsubscribed
         return self.phase is Phase.FETCHING and not waits
 
     @property
     def is_stuck(self) -> bool:
-        """Whether what is next cannot be handed out, so that nothing behind it is asked for."""
+        """Whether the next record cannot be returned, so that no more are fetched."""
         return self.stuck_token == self.token
 
     def consumed_offset(self, place: Optional[Place] = None) -> Optional[OffsetAndMetadata]:
-        """Return what may be committed: the position; None without one, and where a reset put it.
+        """Return the offset to commit, the position; None without one, or as a reset has set it.
 
-        A position that the reset policy found counts only once records were returned from there:
-        whoever commits it before makes the group skip records that nobody has seen.
-        Arguments: place: the same as it was there; None for now.
+        A position found by the reset policy counts only once records were returned from there: a
+        commit before that would make the group skip records that no program has seen.
+        Arguments: place: an earlier place(), to return the offset of that time; None for now.
         """
         _, position, epoch, has_returned = self.place() if place is None else place
         if position is None or not (has_returned or self._may_commit):
@@ -280,7 +286,7 @@ class TopicPartitionState:
         return OffsetAndMetadata(position, '', epoch)
 
     def lag(self, read_committed: bool) -> Optional[int]:
-        """Return how many offsets are behind the position, as of the last fetch; None: unknown."""
+        """Return the number of offsets after the position, as of the last fetch; None: unknown."""
         end = self.last_stable_offset if read_committed else self.highwater
         if end is None or self._position is None:
             return None
@@ -289,7 +295,7 @@ class TopicPartitionState:
     # ------------------------------------------------------------ by the program
 
     def pause(self) -> None:
-        """Fetch and hand out nothing until resume()."""
+        """Fetch and return nothing until resume()."""
         self.paused = True
         self._note_change()
 
@@ -299,35 +305,35 @@ class TopicPartitionState:
         self._note_change()
 
     def hold(self, is_held: bool) -> None:
-        """Fetch and hand out nothing while a rebalance goes on."""
+        """Fetch and return nothing during a rebalance."""
         self.held = is_held
         self._note_change()
 
     def unsubscribe(self, is_unsubscribed: bool) -> None:
-        """Fetch and hand out nothing until the group takes it, or its topic is wanted again."""
+        """Fetch and return nothing until it is revoked, or its topic is subscribed again."""
         if is_unsubscribed != self.is_unsubscribed:
             self.is_unsubscribed = is_unsubscribed
             self._note_change()
 
     def stick(self) -> None:
-        """Ask for nothing more until it is handed out after all, or the position moves."""
+        """Fetch no more until the next record is returned after all, or the position moves."""
         if not self.is_stuck:
             self.stuck_token = self.token
             self._note_change()
 
     def seek(self, offset: int, epoch: int = -1) -> None:
         """Go to an offset; it is validated first if the leader epoch before it is known."""
-        self._go(Event.SEEK if epoch < 0 else Event.SEEK_IN_EPOCH)
+        self._go(PositionEvent.SEEK if epoch < 0 else PositionEvent.SEEK_IN_EPOCH)
         self._move(offset, epoch)
         self._may_commit = True
 
     def await_reset(self, strategy: Any, by_program: bool = False) -> None:
-        """Have no position until one was found.
+        """Drop the position until one is found.
 
         Arguments: strategy: as read_policy(); by_program: whether the program has sought there: the
             offset may be committed once it is known.
         """
-        self._go(Event.NEED_RESET)
+        self._go(PositionEvent.NEED_RESET)
         self._move(None, -1)
         self._may_commit = by_program
         self.reset_strategy = read_policy(strategy)
@@ -335,30 +341,30 @@ class TopicPartitionState:
     # ------------------------------------------------------------ answers to what was asked
 
     def begin_at(self, token: int, committed: OffsetAndMetadata) -> bool:
-        """Begin at a committed offset, unless the token is no longer the same; tell whether so."""
+        """Begin at a committed offset; return False if the token has changed."""
         if token != self.token:
             return False
         self.committed = committed
         epoch = -1 if committed.leader_epoch is None else committed.leader_epoch
-        self._go(Event.COMMITTED if epoch < 0 else Event.COMMITTED_IN_EPOCH)
+        self._go(PositionEvent.COMMITTED if epoch < 0 else PositionEvent.COMMITTED_IN_EPOCH)
         self._move(committed.offset, epoch)
         self._may_commit = True
         return True
 
     def reset_to(self, token: int, offset: int) -> bool:
-        """Take the answer to a reset, unless the token is no longer the same; tell whether so."""
+        """Take the response to a reset; return False if the token has changed."""
         if token != self.token:
             return False
-        self._go(Event.RESET)
+        self._go(PositionEvent.RESET)
         self._move(offset, -1)
         return True
 
     # ------------------------------------------------------------ leaders
 
     def leader_changed(self, node: int, epoch: int) -> bool:
-        """Note who leads; return whether the position has to be validated because of that.
+        """Note the leader; return True if the position has to be validated because of it.
 
-        Arguments: epoch: of the leader, -1 unknown: then nothing can be validated.
+        Arguments: epoch: of the leader, -1 if unknown: then no position can be validated.
         """
         if self.current_leader == (node, epoch):
             return False
@@ -372,50 +378,50 @@ class TopicPartitionState:
         self._note_change()
 
     def doubt(self) -> bool:
-        """Let the position be validated; return whether it can be: its epoch is known."""
+        """Require validation; return False if the epoch of the position is unknown."""
         if self.fetch_epoch < 0 or self._position is None:
             return False
-        self._go(Event.DOUBT)
+        self._go(PositionEvent.DOUBT)
         return True
 
     def validation(self) -> Optional[Validation]:
-        """Return what has to be validated now, None for nothing."""
+        """Return the pending validation, or None."""
         if self.phase is not Phase.AWAIT_VALIDATION or self.fetch_offset is None:
             return None
         return Validation(self.token, self.fetch_offset, self.fetch_epoch, self.current_leader)
 
     def spare_validation(self, asked: Validation) -> bool:
-        """Go on without: brokers cannot tell. False if it is about something else by now."""
+        """Go on without validation: brokers do not support it. False if it is stale."""
         if asked != self.validation():
             return False
-        self._go(Event.VALIDATED)
+        self._go(PositionEvent.VALIDATED)
         return True
 
-    def judge(self, asked: Validation, end: EpochEnd) -> Verdict:
-        """Take the answer to a validation.
+    def judge(self, asked: Validation, end: EpochEnd) -> ValidationOutcome:
+        """Take the response to a validation.
 
         After TRUNCATED and UNDEFINED the position is as it was, for the policy to decide.
         """
         if asked != self.validation():
-            return Verdict.STALE
+            return ValidationOutcome.STALE
         is_defined = end.epoch >= 0 and end.end_offset >= 0
         if is_defined and end.end_offset >= asked.offset:
-            self._go(Event.VALIDATED)
-            return Verdict.VALID
+            self._go(PositionEvent.VALIDATED)
+            return ValidationOutcome.VALID
         if self._position != self.fetch_offset:
             self.rewind()
             if self.fetch_epoch >= 0:
-                return Verdict.AGAIN
-            self._go(Event.VALIDATED)
-            return Verdict.VALID
-        return Verdict.TRUNCATED if is_defined else Verdict.UNDEFINED
+                return ValidationOutcome.AGAIN
+            self._go(PositionEvent.VALIDATED)
+            return ValidationOutcome.VALID
+        return ValidationOutcome.TRUNCATED if is_defined else ValidationOutcome.UNDEFINED
 
     def truncate(self, asked: Validation, end: EpochEnd) -> bool:
-        """Go back to where the log was cut; tell whether that was still what matters."""
+        """Go back to where the log was truncated; return False if the validation is stale."""
         if asked != self.validation():
             return False
-        self._go(Event.TRUNCATED)
-        may_commit = self.consumed_offset() is not None  # then what is before the cut was returned
+        self._go(PositionEvent.TRUNCATED)
+        may_commit = self.consumed_offset() is not None  # then the records before were returned
         self._move(end.end_offset, end.epoch)
         self._may_commit = may_commit
         return True
@@ -423,22 +429,22 @@ class TopicPartitionState:
     # ------------------------------------------------------------ fetching
 
     def fetched(self, next_offset: int, next_epoch: int = -1) -> None:
-        """Note that what comes before an offset was fetched; its epoch -1: as before."""
+        """Note that all records before an offset are fetched; epoch -1: unchanged."""
         if self.phase is not Phase.FETCHING:
-            self._go(Event.FETCH)
+            self._go(PositionEvent.FETCH)
         self.fetch_offset = next_offset
         if next_epoch >= 0:
             self.fetch_epoch = next_epoch
 
     def consumed(self, offset: int, epoch: int = -1) -> None:
-        """Note that what comes before an offset was handed out; its epoch -1: as before."""
+        """Note that all records before an offset are returned; epoch -1: unchanged."""
         self._has_returned = True
         self.passed_over(offset, epoch)
 
     def passed_over(self, offset: int, epoch: int = -1) -> None:
-        """Note that nothing before an offset is left to be returned, as behind aborted records."""
+        """Note that no record before an offset is left to return, as after aborted ones."""
         if self.phase is not Phase.FETCHING:
-            self._go(Event.HAND_OUT)
+            self._go(PositionEvent.HAND_OUT)
         if self.stuck_token == self.token and offset != self._position:
             self.stuck_token = -1
             self._note_change()
@@ -453,9 +459,9 @@ class TopicPartitionState:
         return self.moves, self._position, self.position_epoch, self._has_returned
 
     def rewind(self, place: Optional[Place] = None) -> None:
-        """Drop what was fetched ahead: the next fetch begins at the position.
+        """Drop the records fetched ahead: the next fetch begins at the position.
 
-        Arguments: place: which the position is put back to first, unless something else moved it.
+        Arguments: place: the place to go back to first, unless the position was moved otherwise.
         """
         if place is not None and place[0] == self.moves:
             _, self._position, self.position_epoch, self._has_returned = place
@@ -466,7 +472,7 @@ class TopicPartitionState:
     # ------------------------------------------------------------ moving
 
     def leave(self) -> None:
-        """Be assigned no longer: what was asked for it counts no more, nor does what comes yet."""
+        """Note the end of the assignment: responses to earlier requests are stale."""
         self.token = next(_tokens)
         self.moves += 1
         if self._unsettled is not None and self._partition is not None:
@@ -474,7 +480,7 @@ class TopicPartitionState:
         self._note_change()
         self._unsettled = self._changed = None
 
-    def _go(self, event: Event) -> None:
+    def _go(self, event: PositionEvent) -> None:
         phase = TRANSITIONS[self.phase].get(event)
         if phase is None:
             raise IllegalStateError(

@@ -1,9 +1,9 @@
 """The steps of a rebalance that the polling thread does: commits, listener, assignment.
 
-A member of either protocol (kafka.coordinator.member) makes one Step at a time and waits until it
-is done. Decides how listeners of all eras are called; which steps there are, and when, is the
-member's. Runs in the one thread inside the consumer; partitions are changed under the engine's
-lock.
+A member of either protocol (kafka.coordinator.member) makes one RebalanceStep at a time and waits
+until it is done. Decides how listeners of all eras are called; which steps there are, and when, is
+the member's decision. Runs in the one thread inside the consumer; partitions are changed under the
+engine's lock.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kafka.consumer.engine import Engine
 from kafka.consumer.fetch_collector import FetchCollector
 from kafka.consumer.listener import defines_lost, is_async
 from kafka.consumer.one_thread import OneThread
-from kafka.coordinator.member import Member, Step, StepKind
+from kafka.coordinator.member import Member, RebalanceStep, StepKind
 from kafka.errors import KafkaError, KafkaTimeoutError
 from kafka.future import Future, drive_coroutine
 from kafka.internals.cleanup import clean_up
@@ -105,7 +105,7 @@ class RebalanceSteps:
         if owned and _is_of_3_0(self.listener):
             self._tell('on_partitions_revoked', owned)
 
-    def _finish_step(self, member: Member, step: Step) -> None:
+    def _finish_step(self, member: Member, step: RebalanceStep) -> None:
         """Tell the member that the step is done, and wait up to 50 ms until it has moved on."""
         if self._guard.is_closed:  # by the listener, or by the handler of a signal
             return
@@ -114,7 +114,7 @@ class RebalanceSteps:
             # It goes on in a turn; a step that follows is seen by the next poll at latest.
             self._engine.wait(functools.partial(_is_over, member, step), 0.05)
 
-    def _is_ready_for(self, step: Step) -> bool:
+    def _is_ready_for(self, step: RebalanceStep) -> bool:
         """Return True once what goes before a step is done: partitions that go are committed.
 
         A coordinator that is away must hold up neither a poll() beyond its time nor the partitions
@@ -126,7 +126,7 @@ class RebalanceSteps:
             self._engine.subscription.hold(step.partitions)
         return not step.commits or step.kind is StepKind.LOSE or self._has_committed(step)
 
-    def _has_committed(self, step: Step) -> bool:
+    def _has_committed(self, step: RebalanceStep) -> bool:
         """Commit what was returned, if that is automatic; return True once that is over."""
         if not self._commits.is_automatic:
             return True
@@ -150,13 +150,13 @@ class RebalanceSteps:
     def _has_ended(self) -> bool:
         return self._engine.is_woken or bool(self._commits.ended)
 
-    def _do(self, step: Step) -> None:
+    def _do(self, step: RebalanceStep) -> None:
         if step.kind is StepKind.ASSIGN:
             self._assign(step)
         else:
             self._revoke(step)
 
-    def _revoke(self, step: Step) -> None:
+    def _revoke(self, step: RebalanceStep) -> None:
         """Tell the listener and give partitions up; may be repeated from the start."""
         is_lost = step.kind is StepKind.LOSE
         error = self._tell_once(step, 'on_partitions_lost' if is_lost else 'on_partitions_revoked')
@@ -164,7 +164,7 @@ class RebalanceSteps:
         if error is not None:
             raise error
 
-    def _give_up(self, step: Step, is_lost: bool) -> None:
+    def _give_up(self, step: RebalanceStep, is_lost: bool) -> None:
         """Read the partitions of a step no longer."""
         subscription = self._engine.subscription
         with self._engine.lock:
@@ -175,7 +175,7 @@ class RebalanceSteps:
         self._collector.forget_held(step.partitions)
         self._commits.forget_marks(step.partitions)
 
-    def _assign(self, step: Step) -> None:
+    def _assign(self, step: RebalanceStep) -> None:
         """Begin with partitions: they are held until the listener was told."""
         engine = self._engine
         with engine.lock:
@@ -193,7 +193,7 @@ class RebalanceSteps:
 
     # ------------------------------------------------------------ listeners
 
-    def _tell_once(self, step: Step, what: str) -> Optional[ListenerError]:
+    def _tell_once(self, step: RebalanceStep, what: str) -> Optional[ListenerError]:
         """Call the listener for a step, unless it has run already; return what it raised."""
         error: Optional[ListenerError] = None
         if step.tells and not step.has_told:
@@ -232,7 +232,7 @@ class RebalanceSteps:
             self._commits.tell_ended()
 
 
-def _is_over(member: Member, step: Step) -> bool:
+def _is_over(member: Member, step: RebalanceStep) -> bool:
     return member.step is not step
 
 

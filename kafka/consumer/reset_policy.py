@@ -1,9 +1,7 @@
-"""Where reading begins when there is no position: the words of auto_offset_reset, understood.
+"""The reset policy: where reading begins without a position, as auto_offset_reset says.
 
-Owns what the words mean and the times they stand for in ListOffsets. Does not own: when a position
-is missing (partition_state.py), the asking (offsets.py). Follows KIP-1106 for durations.
-
-A policy is one of the whole numbers that 1.x has for it (EARLIEST, LATEST, NONE) or a ByDuration.
+Reads the words of the option, and returns the timestamp for ListOffsets. A policy is one of the
+numbers of 1.x (EARLIEST, LATEST, NONE) or a ByDuration (KIP-1106). Pure.
 """
 
 from __future__ import annotations

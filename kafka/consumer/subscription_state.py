@@ -1,9 +1,9 @@
-"""What a consumer reads: the topics it asked for, the partitions it has, and where each of them is.
+"""The subscription and assignment of a consumer.
 
-Owns the kinds of subscription and which of them go together, the assigned partitions and the order
-in which they are served. Does not own: a partition's own state (partition_state.py), the asking
-(positions.py, consumer/fetch/manager.py), membership (coordinator/). Pure: no clock, no broker.
-What is here is guarded by the consumer's lock. The names are those of 1.x to 3.x.
+Holds the kind of subscription, its topics, the assigned partitions in the order in which they are
+served, and the state of each. The consumer, its fetch manager, its offset requests and the member
+of its group share one; all access is guarded by the consumer's lock, except for `has_changed`. The
+method names are those of 1.x to 3.x. Pure.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ __all__ = [
 
 
 class Mode(enum.Enum):
-    """Who says which partitions are read."""
+    """The kinds of subscription."""
 
     NONE = 'nothing'
     TOPICS = 'topics'
@@ -73,14 +73,27 @@ class NotAssignedError(IllegalStateError, ValueError, KeyError):
         return 'IllegalStateError: %s' % (self.args[0] if self.args else 'not assigned')
 
 
-class AssignedPartitions:
-    """The partitions that are assigned, in the order in which they are to be served.
+class SubscriptionState:
+    """The subscription, the assigned partitions and the state of each of them.
 
-    Arguments: offset_reset_strategy: as read_policy().
+    Arguments: offset_reset_strategy: where reading begins without a position: 'earliest', 'latest',
+        'by_duration:<ISO 8601>'; any other word: nowhere. Raises InvalidOptionError for a malformed
+        or negative duration.
 
-    Attributes: assignment: {TopicPartition: TopicPartitionState}; default_reset: the policy;
-    unsettled: those whose position has to be found or validated; version: grows with each change of
-    subscription or assignment.
+    Attributes:
+        assignment: {TopicPartition: TopicPartitionState}, in the order in which they are served.
+        default_reset: the reset policy of the consumer.
+        unsettled: assigned partitions whose position has to be found or validated.
+        version: incremented by each change of the subscription or the assignment.
+        mode: the kind of the subscription.
+        subscription: the topics, with a pattern those found so far; None without a subscription.
+        subscribed_pattern: compiled, or None; server_pattern: the one that brokers match (KIP-848).
+        listener: of rebalances, or None.
+        needs_partition_assignment: whether the group has to assign again.
+        needs_fetch_committed_offsets: whether the known committed offsets may be outdated (1.x).
+        defers_revocation: whether partitions of topics that were unsubscribed stay assigned, and
+            return no records, until the member of a group has committed what was returned and
+            removes them with revoke(). Without a member they are removed at once.
     """
 
     def __init__(self, offset_reset_strategy: Any = 'earliest') -> None:
@@ -88,216 +101,6 @@ class AssignedPartitions:
         self.default_reset: ResetPolicy = read_policy(offset_reset_strategy)
         self.unsettled: Set[TopicPartition] = set()
         self.version = 0
-        self._changed: Set[TopicPartition] = set()
-        # Paused when a rebalance took them: paused again if the next assignment has them.
-        self._paused_before: Set[TopicPartition] = set()
-
-    # ------------------------------------------------------------ which
-
-    def state(self, partition: TopicPartition) -> TopicPartitionState:
-        """Return the state of a partition. Raises NotAssignedError if it is not assigned."""
-        found = self.assignment.get(partition)
-        if found is None:
-            raise NotAssignedError(
-                'partition %s is not assigned to this consumer; it has %s'
-                % (_name(partition), _names(self.assignment))
-            )
-        return found
-
-    def owned(self) -> Set[TopicPartition]:
-        """Return the assigned partitions, a set of the caller's own."""
-        return set(self.assignment)
-
-    def assigned_partitions(self) -> Set[TopicPartition]:
-        """Return the assigned partitions (1.x)."""
-        return set(self.assignment)
-
-    def is_assigned(self, partition: TopicPartition) -> bool:
-        """Tell whether a partition is assigned."""
-        return partition in self.assignment
-
-    def revoke(self, partitions: Iterable[TopicPartition]) -> None:
-        """Read these partitions no more; those that are not assigned do not matter."""
-        gone = [each for each in partitions if each in self.assignment]
-        for partition in gone:
-            self.assignment.pop(partition).leave()
-        if gone:
-            self.version += 1
-
-    def give_back(self, partitions: Iterable[TopicPartition]) -> None:
-        """Read these no more, as a rebalance demands; those that come back in it stay paused."""
-        gone = list(partitions)
-        self._paused_before.update(each for each in gone if self.is_paused(each))
-        self.revoke(gone)
-
-    def _assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """Read these and no others; those that stay keep their state and their place."""
-        wanted = dict.fromkeys(partitions)
-        self.revoke([each for each in self.assignment if each not in wanted])
-        for partition in wanted:
-            if partition not in self.assignment:
-                state = TopicPartitionState(partition, self.unsettled, self._changed)
-                self.assignment[partition] = state
-                if partition in self._paused_before:
-                    state.pause()
-        self._paused_before.clear()
-        self.version += 1
-
-    # ------------------------------------------------------------ what may be fetched
-
-    def fetchable(self) -> List[TopicPartition]:
-        """Return what brokers may be asked for, what was served longest ago first."""
-        return [each for each, state in self.assignment.items() if state.is_fetchable()]
-
-    def fetchable_partitions(self) -> Set[TopicPartition]:
-        """Return what brokers may be asked for (1.x)."""
-        return set(self.fetchable())
-
-    def is_fetchable(self, partition: TopicPartition) -> bool:
-        """Tell whether brokers may be asked for a partition; not for one not assigned."""
-        state = self.assignment.get(partition)
-        return state is not None and state.is_fetchable()
-
-    def rotate(self, partition: TopicPartition) -> None:
-        """Serve the others before this one, which was just served."""
-        state = self.assignment.pop(partition, None)
-        if state is not None:
-            self.assignment[partition] = state
-
-    def hold(self, partitions: Iterable[TopicPartition]) -> None:
-        """Fetch nothing of these until release(): new, or about to go."""
-        self._set_held(partitions, True)
-
-    def release(self, partitions: Iterable[TopicPartition]) -> None:
-        """Undo hold() for those of them that are still assigned."""
-        self._set_held(partitions, False)
-
-    def _set_held(self, partitions: Iterable[TopicPartition], is_held: bool) -> None:
-        for partition in partitions:
-            state = self.assignment.get(partition)
-            if state is not None:
-                state.hold(is_held)
-
-    @property
-    def has_changed(self) -> bool:
-        """Whether take_changed() would return anything; may be asked without the lock."""
-        return bool(self._changed)
-
-    @property
-    def changed(self) -> Set[TopicPartition]:
-        """What take_changed() would return."""
-        return self._changed
-
-    def take_changed(self) -> Set[TopicPartition]:
-        """Return where what brokers are asked for may be another since this was called last.
-
-        That is what was assigned or revoked, moved, paused, held, or has a new phase or replica,
-        not what was fetched or handed out. So whoever asks brokers need not look at all partitions.
-        """
-        changed = set(self._changed)
-        self._changed.clear()
-        return changed
-
-    # ------------------------------------------------------------ pausing
-
-    def pause(self, partition: TopicPartition) -> None:
-        """Hand out nothing of a partition until resume(). Raises NotAssignedError."""
-        if partition not in self._paused_before:
-            self.state(partition).pause()
-
-    def resume(self, partition: TopicPartition) -> None:
-        """Undo pause(), also while a rebalance has the partition. Raises NotAssignedError."""
-        if partition in self._paused_before:
-            self._paused_before.discard(partition)
-        else:
-            self.state(partition).resume()
-
-    def is_paused(self, partition: TopicPartition) -> bool:
-        """Tell whether a partition is paused; not one that is not assigned."""
-        state = self.assignment.get(partition)
-        return state is not None and state.paused
-
-    def paused_partitions(self) -> Set[TopicPartition]:
-        """Return what is paused, a set of the caller's own.
-
-        Includes partitions that a rebalance still under way has revoked, so that resume(*paused())
-        covers them.
-        """
-        paused = {each for each, state in self.assignment.items() if state.paused}
-        return paused | self._paused_before
-
-    # ------------------------------------------------------------ positions
-
-    def seek(self, partition: TopicPartition, offset: Any) -> None:
-        """Go on at an offset; what was fetched before is dropped.
-
-        Arguments: offset: a number, or an OffsetAndMetadata, whose leader epoch, if it is known,
-        is validated first.
-        Raises: ArgumentValueError for what is no offset, NotAssignedError.
-        """
-        number, epoch = _offset_of(offset)
-        self.state(partition).seek(number, epoch)
-
-    def seek_to(self, partition: TopicPartition, strategy: Any) -> None:
-        """Go on where a policy says, for the program, whose position it is from then on.
-
-        Arguments: strategy: as read_policy(). Raises NotAssignedError.
-        """
-        self.state(partition).await_reset(strategy, by_program=True)
-
-    def need_offset_reset(self, partition: TopicPartition, strategy: Any = None) -> None:
-        """Let the position be found anew. Raises NotAssignedError.
-
-        Arguments: strategy: as read_policy(); None for that of the consumer. By 'none' it waits for
-        the program to seek.
-        """
-        policy = self.default_reset if strategy is None else strategy
-        self.state(partition).await_reset(policy)
-
-    def has_default_offset_reset_policy(self) -> bool:
-        """Tell whether a position that is missing is found by itself."""
-        return self.default_reset != NONE
-
-    def is_offset_reset_needed(self, partition: TopicPartition) -> bool:
-        """Tell whether the position of an assigned partition is being found by the policy."""
-        state = self.assignment.get(partition)
-        return state is not None and state.awaiting_reset
-
-    def has_all_fetch_positions(self) -> bool:
-        """Tell whether every assigned partition has a position."""
-        return not self.missing_fetch_positions()
-
-    def missing_fetch_positions(self) -> Set[TopicPartition]:
-        """Return the assigned partitions without a position."""
-        return {each for each in self.unsettled if not self.assignment[each].has_valid_position}
-
-    def all_consumed_offsets(self) -> Dict[TopicPartition, OffsetAndMetadata]:
-        """Return what may be committed, see TopicPartitionState.consumed_offset()."""
-        found = {each: state.consumed_offset() for each, state in self.assignment.items()}
-        return {each: offset for each, offset in found.items() if offset is not None}
-
-
-class SubscriptionState(AssignedPartitions):
-    """What a consumer reads and how it came to that.
-
-    Arguments: offset_reset_strategy: where to begin without a position: 'earliest', 'latest',
-        'by_duration:<ISO 8601>'; any other word: nowhere. Raises InvalidOptionError for a duration
-        that is none.
-
-    Attributes, beside those of the assigned partitions:
-        mode: what kind of subscription there is.
-        subscription: the topics, with a pattern those found so far; None without a subscription.
-        subscribed_pattern: as compiled, None without; server_pattern: what brokers match (KIP-848).
-        listener: of rebalances, or None.
-        needs_partition_assignment: whether the group has to assign anew.
-        needs_fetch_committed_offsets: whether what is known of commits may be old (1.x).
-        defers_revocation: whether partitions of topics that are no longer meant stay assigned,
-            without anything being returned of them, until a member of a group has committed what
-            was returned and takes them away by revoke(). Without a member they go at once.
-    """
-
-    def __init__(self, offset_reset_strategy: Any = 'earliest') -> None:
-        super().__init__(offset_reset_strategy)
         self.defers_revocation = False
         self.mode = Mode.NONE
         self.subscription: Optional[Set[str]] = None
@@ -306,6 +109,9 @@ class SubscriptionState(AssignedPartitions):
         self.listener: Any = None
         self.needs_partition_assignment = False
         self.needs_fetch_committed_offsets = True
+        self._changed: Set[TopicPartition] = set()
+        # Paused when a rebalance revoked them: paused again if the next assignment has them.
+        self._paused_before: Set[TopicPartition] = set()
         self._group_subscription: Set[str] = set()
 
     def __repr__(self) -> str:
@@ -319,12 +125,12 @@ class SubscriptionState(AssignedPartitions):
     # ------------------------------------------------------------ by the program
 
     def subscribe(self, topics: Any = (), pattern: Any = None, listener: Any = None) -> None:
-        """Read topics, as the group assigns their partitions; replaces topics and listener.
+        """Subscribe to topics, or to a pattern; replaces topics and listener.
 
         Arguments: topics: names, or one as a str; pattern: of the beginning of names, as str or
             compiled, or a SubscriptionPattern for brokers to match; listener: of rebalances.
 
-        Nothing is returned any more of topics that are no longer meant; see defers_revocation.
+        Records of topics that are no longer subscribed are not returned; see defers_revocation.
 
         Raises: ArgumentValueError for neither, or a name or pattern that cannot be one;
         ArgumentTypeError; IllegalStateError for both, and after assign_from_user(). Nothing is
@@ -347,7 +153,7 @@ class SubscriptionState(AssignedPartitions):
         self.listener = listener
 
     def _subscribe_to(self, pattern: Any) -> None:
-        """Subscribe to what a pattern matches, none of which is known yet."""
+        """Subscribe to a pattern, before the topics that it matches are known."""
         is_of_brokers = isinstance(pattern, SubscriptionPattern)
         compiled = None if is_of_brokers else _compiled(pattern)
         if is_of_brokers:
@@ -360,7 +166,7 @@ class SubscriptionState(AssignedPartitions):
         self.needs_partition_assignment = True
 
     def assign_from_user(self, partitions: Iterable[Any]) -> None:
-        """Read these partitions, without a group; those that stay keep their state.
+        """Assign partitions without a group; those that stay keep their state.
 
         Arguments: partitions: TopicPartitions, or tuples of two; none: read nothing.
         Raises: IllegalStateError after subscribe(), until unsubscribe(); as as_partition().
@@ -392,21 +198,21 @@ class SubscriptionState(AssignedPartitions):
     # ------------------------------------------------------------ by the group and the metadata
 
     def partitions_auto_assigned(self) -> bool:
-        """Tell whether topics were subscribed to, not partitions assigned by the program."""
+        """Return True if topics were subscribed to, not partitions assigned by the program."""
         return self.mode in _SUBSCRIBED
 
     def topics(self) -> Set[str]:
-        """Return what is to be read: topics that are subscribed to by name, or assigned of."""
+        """Return the topics subscribed to by name, and those of assigned partitions."""
         found = set(self.subscription or ())
         found.update(str(each.topic) for each in self.meant())
         return found
 
     def meant(self) -> Set[TopicPartition]:
-        """Return the assigned partitions without those of topics that are no longer meant."""
+        """Return the assigned partitions without those of unsubscribed topics."""
         return {each for each, state in self.assignment.items() if not state.is_unsubscribed}
 
     def matches(self, topic: str) -> bool:
-        """Tell whether a topic is subscribed to, by its name or by the pattern."""
+        """Return True if a topic is subscribed to, by its name or by the pattern."""
         if self.subscribed_pattern is not None:
             return self.subscribed_pattern.match(topic) is not None
         return self.server_pattern is not None or topic in (self.subscription or ())
@@ -431,7 +237,7 @@ class SubscriptionState(AssignedPartitions):
         return True
 
     def _drop_unsubscribed(self) -> None:
-        """Return nothing any more of topics that are not meant."""
+        """Stop returning records of unsubscribed topics."""
         if not self.defers_revocation:
             topics = self.subscription or ()
             self.revoke([each for each in self.assignment if each.topic not in topics])
@@ -446,18 +252,18 @@ class SubscriptionState(AssignedPartitions):
             )
 
     def group_subscribe(self, topics: Iterable[str]) -> None:
-        """Take interest in the topics of other members too, as their leader. Raises as above."""
+        """Follow the topics of other members too, as their leader. Raises as above."""
         self._check_subscribed()
         self._group_subscription |= set(topics)
 
     def group_subscription(self) -> Set[str]:
-        """Return the topics whose partitions are of interest, a set of the caller's own."""
+        """Return a new set of the topics whose metadata the member needs."""
         return set(self._group_subscription)
 
     def mark_for_reassignment(self) -> None:
-        """Note that the group has to assign anew. Raises IllegalStateError without a subscription.
+        """Note that the group has to assign again. Raises IllegalStateError unless subscribed.
 
-        The topics of other members are of interest no more, until this one leads again.
+        Drops the topics of other members, until this member leads again.
         """
         self._check_subscribed()
         assert self.subscription is not None
@@ -465,7 +271,7 @@ class SubscriptionState(AssignedPartitions):
         self.needs_partition_assignment = True
 
     def assign_from_subscribed(self, partitions: Iterable[TopicPartition]) -> None:
-        """Read what the group assigned; those that stay keep their state.
+        """Take the assignment of the group; partitions that stay keep their state.
 
         Raises: IllegalStateError without a subscription; ArgumentValueError for a topic that was
         not subscribed to, when nothing is changed; not where revocation is deferred: it may have
@@ -490,6 +296,191 @@ class SubscriptionState(AssignedPartitions):
             self._drop_unsubscribed()
         self.needs_partition_assignment = False
         self.needs_fetch_committed_offsets = True
+
+    # ------------------------------------------------------------ the assigned partitions
+
+    def state(self, partition: TopicPartition) -> TopicPartitionState:
+        """Return the state of a partition. Raises NotAssignedError if it is not assigned."""
+        found = self.assignment.get(partition)
+        if found is None:
+            raise NotAssignedError(
+                'partition %s is not assigned to this consumer; it has %s'
+                % (_name(partition), _names(self.assignment))
+            )
+        return found
+
+    def owned(self) -> Set[TopicPartition]:
+        """Return a new set of the assigned partitions."""
+        return set(self.assignment)
+
+    def assigned_partitions(self) -> Set[TopicPartition]:
+        """Return the assigned partitions (1.x)."""
+        return set(self.assignment)
+
+    def is_assigned(self, partition: TopicPartition) -> bool:
+        """Return True if a partition is assigned."""
+        return partition in self.assignment
+
+    def revoke(self, partitions: Iterable[TopicPartition]) -> None:
+        """Remove these partitions from the assignment; those not assigned are ignored."""
+        gone = [each for each in partitions if each in self.assignment]
+        for partition in gone:
+            self.assignment.pop(partition).leave()
+        if gone:
+            self.version += 1
+
+    def give_back(self, partitions: Iterable[TopicPartition]) -> None:
+        """Remove partitions because of a rebalance; those it assigns again stay paused."""
+        gone = list(partitions)
+        self._paused_before.update(each for each in gone if self.is_paused(each))
+        self.revoke(gone)
+
+    def _assign(self, partitions: Iterable[TopicPartition]) -> None:
+        """Replace the assignment; partitions that stay keep their state and their place."""
+        wanted = dict.fromkeys(partitions)
+        self.revoke([each for each in self.assignment if each not in wanted])
+        for partition in wanted:
+            if partition not in self.assignment:
+                state = TopicPartitionState(partition, self.unsettled, self._changed)
+                self.assignment[partition] = state
+                if partition in self._paused_before:
+                    state.pause()
+        self._paused_before.clear()
+        self.version += 1
+
+    # ------------------------------------------------------------ what may be fetched
+
+    def fetchable(self) -> List[TopicPartition]:
+        """Return the fetchable partitions, the one served longest ago first."""
+        return [each for each, state in self.assignment.items() if state.is_fetchable()]
+
+    def fetchable_partitions(self) -> Set[TopicPartition]:
+        """Return the fetchable partitions (1.x)."""
+        return set(self.fetchable())
+
+    def is_fetchable(self, partition: TopicPartition) -> bool:
+        """Return True if a partition is fetchable, False if it is not assigned."""
+        state = self.assignment.get(partition)
+        return state is not None and state.is_fetchable()
+
+    def rotate(self, partition: TopicPartition) -> None:
+        """Move a partition that was just served to the end of the order."""
+        state = self.assignment.pop(partition, None)
+        if state is not None:
+            self.assignment[partition] = state
+
+    def hold(self, partitions: Iterable[TopicPartition]) -> None:
+        """Fetch none of these until release(): they are new, or about to be revoked."""
+        self._set_held(partitions, True)
+
+    def release(self, partitions: Iterable[TopicPartition]) -> None:
+        """Undo hold() for those of them that are still assigned."""
+        self._set_held(partitions, False)
+
+    def _set_held(self, partitions: Iterable[TopicPartition], is_held: bool) -> None:
+        for partition in partitions:
+            state = self.assignment.get(partition)
+            if state is not None:
+                state.hold(is_held)
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether take_changed() would return anything; may be asked without the lock."""
+        return bool(self._changed)
+
+    @property
+    def changed(self) -> Set[TopicPartition]:
+        """What take_changed() would return."""
+        return self._changed
+
+    def take_changed(self) -> Set[TopicPartition]:
+        """Return the partitions whose fetch request may have changed since the last call.
+
+        These were assigned, revoked, moved, paused, held, or have a new phase or replica; fetching
+        and returning records does not count. It saves the fetch manager from checking all
+        partitions each time.
+        """
+        changed = set(self._changed)
+        self._changed.clear()
+        return changed
+
+    # ------------------------------------------------------------ pausing
+
+    def pause(self, partition: TopicPartition) -> None:
+        """Return no records of a partition until resume(). Raises NotAssignedError."""
+        if partition not in self._paused_before:
+            self.state(partition).pause()
+
+    def resume(self, partition: TopicPartition) -> None:
+        """Undo pause(), also while a rebalance has the partition. Raises NotAssignedError."""
+        if partition in self._paused_before:
+            self._paused_before.discard(partition)
+        else:
+            self.state(partition).resume()
+
+    def is_paused(self, partition: TopicPartition) -> bool:
+        """Return True if a partition is paused, False if it is not assigned."""
+        state = self.assignment.get(partition)
+        return state is not None and state.paused
+
+    def paused_partitions(self) -> Set[TopicPartition]:
+        """Return a new set of the paused partitions.
+
+        Includes partitions that a rebalance still under way has revoked, so that resume(*paused())
+        covers them.
+        """
+        paused = {each for each, state in self.assignment.items() if state.paused}
+        return paused | self._paused_before
+
+    # ------------------------------------------------------------ positions
+
+    def seek(self, partition: TopicPartition, offset: Any) -> None:
+        """Move the position to an offset; records fetched before are dropped.
+
+        Arguments: offset: a number, or an OffsetAndMetadata, whose leader epoch, if it is known,
+        is validated first.
+        Raises: ArgumentValueError for an invalid offset, NotAssignedError.
+        """
+        number, epoch = _offset_of(offset)
+        self.state(partition).seek(number, epoch)
+
+    def seek_to(self, partition: TopicPartition, strategy: Any) -> None:
+        """Move the position to where a policy says, on behalf of the program.
+
+        Arguments: strategy: as read_policy(). Raises NotAssignedError.
+        """
+        self.state(partition).await_reset(strategy, by_program=True)
+
+    def need_offset_reset(self, partition: TopicPartition, strategy: Any = None) -> None:
+        """Discard the position and find another one. Raises NotAssignedError.
+
+        Arguments: strategy: as read_policy(); None for that of the consumer. With 'none' it waits
+        for the program to seek.
+        """
+        policy = self.default_reset if strategy is None else strategy
+        self.state(partition).await_reset(policy)
+
+    def has_default_offset_reset_policy(self) -> bool:
+        """Return True if a missing position is reset without the program."""
+        return self.default_reset != NONE
+
+    def is_offset_reset_needed(self, partition: TopicPartition) -> bool:
+        """Return True if an assigned partition waits for its position to be reset."""
+        state = self.assignment.get(partition)
+        return state is not None and state.awaiting_reset
+
+    def has_all_fetch_positions(self) -> bool:
+        """Return True if every assigned partition has a position."""
+        return not self.missing_fetch_positions()
+
+    def missing_fetch_positions(self) -> Set[TopicPartition]:
+        """Return the assigned partitions without a position."""
+        return {each for each in self.unsettled if not self.assignment[each].has_valid_position}
+
+    def all_consumed_offsets(self) -> Dict[TopicPartition, OffsetAndMetadata]:
+        """Return the offsets to commit, see TopicPartitionState.consumed_offset()."""
+        found = {each: state.consumed_offset() for each, state in self.assignment.items()}
+        return {each: offset for each, offset in found.items() if offset is not None}
 
 
 def _topic_names(topics: Any) -> List[str]:

@@ -1,7 +1,7 @@
-"""What the options of a consumer mean for its membership, and what a member can ask of it; pure.
+"""The options of a consumer for its membership, and the kinds of rebalance steps.
 
-Owns the settings and the kinds of steps, for both protocols. Does not own: names, types and
-defaults of options, which are those of the option table; the steps themselves (member.py).
+Used by both group protocols. Names, types and defaults of the options are in the option table.
+Pure.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What the members of a classic group tell each other, as structs of 1.x.
+"""The messages between members of a classic group, as structs of 1.x.
 
-Owns the three names that programs find here and that assignors of their own are written with. What
-the engine reads and writes, in all versions, is in assignors/subscriptions.py.
+Three names that programs import and write assignors with. The engine reads and writes all versions
+with assignors/subscriptions.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""What is logged of the rebalances of one member: each with its reason, a row of them once.
+"""The log lines of the rebalances of one member: each with its reason, with a warning about many.
 
-Owns the lines and the counting. Does not own: when a rebalance begins and why
-(coordinator/classic/state_machine.py).
+Both kinds of members make one. Runs in turns of the loop.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import logging
 from collections import deque
 from typing import Deque, Mapping
 
-from kafka.coordinator.classic.transitions import Reason
+from kafka.coordinator.classic.state_machine import Reason
 from kafka.errors import KafkaError
 
 __all__ = ['RebalanceLog']

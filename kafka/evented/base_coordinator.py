@@ -6,7 +6,7 @@ What the members of a group of consumers tell each other is kafka.evented.consum
 KafkaConsumer does not use it: its members live on a loop (coordinator/classic/coordinator.py). It
 is here for programs that drive kafka.evented.client.KafkaClient themselves: nothing happens but in
 the calls of this object and in ``poll()`` of the client, which sends the heartbeats too. What codes
-mean is the same table (coordinator/classic/transitions.py).
+mean is the same table (coordinator/classic/state_machine.py).
 """
 
 from __future__ import annotations
@@ -16,7 +16,12 @@ import time
 import weakref
 from typing import Any, Dict, Iterable, List, Optional, Tuple
 
-from kafka.coordinator.classic.transitions import Call, Verdict, error_of, verdict_of
+from kafka.coordinator.classic.state_machine import (
+    Call,
+    ClassicErrorAction,
+    classic_error_action,
+    error_of,
+)
 from kafka.errors import KafkaError, KafkaTimeoutError, for_code
 from kafka.evented.heartbeat import Heartbeat
 from kafka.protocol.find_coordinator import FindCoordinatorRequest
@@ -293,26 +298,30 @@ class BaseCoordinator:
 
     def _is_good(self, call: Call, code: int) -> bool:
         """Do what a code demands; return whether it was good. Raises what cannot be cured."""
-        verdict = verdict_of(call, code)
-        if verdict is Verdict.GOOD:
+        verdict = classic_error_action(call, code)
+        if verdict is ClassicErrorAction.GOOD:
             return True
         self._settle(verdict, code)
-        if verdict in (Verdict.FATAL, Verdict.REFUSED, Verdict.TELL):
+        if verdict in (
+            ClassicErrorAction.FATAL,
+            ClassicErrorAction.REFUSED,
+            ClassicErrorAction.TELL,
+        ):
             raise self._error(code)
-        if verdict in (Verdict.RETRY, Verdict.REFIND):
+        if verdict in (ClassicErrorAction.RETRY, ClassicErrorAction.REFIND):
             self._back_off()
         return False
 
-    def _settle(self, verdict: Verdict, code: int) -> None:
+    def _settle(self, verdict: ClassicErrorAction, code: int) -> None:
         """Change what this member is, as an answer demands."""
-        if verdict is Verdict.REFIND:
+        if verdict is ClassicErrorAction.REFIND:
             self.coordinator_dead(self._error(code))
-        elif verdict in (Verdict.LOST, Verdict.LOST_ID):
+        elif verdict in (ClassicErrorAction.LOST, ClassicErrorAction.LOST_ID):
             self.generation = -1
-            if verdict is Verdict.LOST_ID:
+            if verdict is ClassicErrorAction.LOST_ID:
                 self.member_id = ''
             self.rejoin_needed = True
-        elif verdict in (Verdict.REBALANCE, Verdict.FATAL):
+        elif verdict in (ClassicErrorAction.REBALANCE, ClassicErrorAction.FATAL):
             self.rejoin_needed = True
 
     def _error(self, code: int) -> KafkaError:
@@ -393,13 +402,13 @@ class HeartbeatTask:
         member = self._coordinator
         if member is None or member.generation != generation:
             return
-        verdict = verdict_of(Call.HEARTBEAT, answer.error_code)
-        if verdict in (Verdict.GOOD, Verdict.REBALANCE):
+        verdict = classic_error_action(Call.HEARTBEAT, answer.error_code)
+        if verdict in (ClassicErrorAction.GOOD, ClassicErrorAction.REBALANCE):
             member.heartbeat.received_heartbeat()
         member._settle(verdict, answer.error_code)
-        if verdict is Verdict.TELL:
+        if verdict is ClassicErrorAction.TELL:
             log.error('a heartbeat was refused: %s', member._error(answer.error_code))
-        backs_off = verdict in (Verdict.RETRY, Verdict.REFIND)
+        backs_off = verdict in (ClassicErrorAction.RETRY, ClassicErrorAction.REFIND)
         pause = member.config['retry_backoff_ms'] / 1000
         self._again_in(pause if backs_off else member.heartbeat.ttl())
 

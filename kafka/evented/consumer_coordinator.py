@@ -20,7 +20,7 @@ from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.coordinator.assignors.subscriptions import decode_assignment
 from kafka.coordinator.commits.error_actions import (
-    Action,
+    OffsetErrorAction,
     Trouble,
     commit_trouble,
     fetch_trouble,
@@ -282,7 +282,10 @@ class ConsumerCoordinator(BaseCoordinator):
         for partition, code in codes.items():
             if not code and self._subscription.is_assigned(partition):
                 self._subscription.assignment[partition].committed = offsets[partition]
-        if trouble is not None and trouble.action in (Action.MOVED, Action.FENCED):
+        if trouble is not None and trouble.action in (
+            OffsetErrorAction.MOVED,
+            OffsetErrorAction.FENCED,
+        ):
             if trouble.code == 25:
                 self.member_id = ''
             self.rejoin_needed = True
@@ -299,12 +302,12 @@ class ConsumerCoordinator(BaseCoordinator):
             except KafkaError as error:
                 if not error.retriable:
                     raise
-                trouble = Trouble(Action.REFIND, error)
+                trouble = Trouble(OffsetErrorAction.REFIND, error)
             if trouble is None:
                 return
-            if trouble.action is Action.REFIND:
+            if trouble.action is OffsetErrorAction.REFIND:
                 self.coordinator_dead(trouble.error)
-            if not trouble.may_repeat or trouble.action is Action.WAIT_EPOCH:
+            if not trouble.may_repeat or trouble.action is OffsetErrorAction.WAIT_EPOCH:
                 raise trouble.error
             if time.monotonic() >= ends_at:
                 raise KafkaTimeoutError(
@@ -350,7 +353,7 @@ class ConsumerCoordinator(BaseCoordinator):
         if trouble is None:
             future.success(True)
             return
-        if trouble.action is Action.REFIND:
+        if trouble.action is OffsetErrorAction.REFIND:
             self.coordinator_dead(trouble.error)
         future.failure(trouble.error)
 

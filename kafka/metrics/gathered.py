@@ -1,8 +1,8 @@
-"""Statistics that get the values of many events at once, so that an event costs next to nothing.
+"""Statistics that record the values of many events at once, so that an event costs next to nothing.
 
-Owns what is recorded in place of single values, and statistics that take it. They ask their owner
-for what it has gathered before they are measured, so that nobody can tell them from those that get
-each value by itself.
+Used by the metrics of producer and consumer. Each statistic is made with a function that records
+what was gathered so far, and calls it before it is measured: its value is then the same as that of
+a statistic which records each event by itself.
 """
 
 from __future__ import annotations
@@ -91,28 +91,32 @@ class _Number(GatheredTotal):
         sample.value += value.events
 
 
-class GatheredSum(AbstractMeasurableStat):
-    """The sum of all events there ever were."""
+class _Cumulative(AbstractMeasurableStat):
+    """What the statistics without a window share. Arguments: settle."""
 
     def __init__(self, settle: Settle) -> None:
         self._settle = settle
         self._sum = 0.0
 
-    def record(self, config: Any, value: Any, now: float) -> None:
-        """Take what was gathered."""
-        self._sum += value.total
-
     def measure(self, config: Any, now: float) -> float:
-        """Return the sum, with all that was gathered by now."""
+        """Return the value, after recording all that was gathered by now."""
         self._settle()
         return self._sum
 
 
-class GatheredCount(GatheredSum):
-    """How many events there ever were."""
+class GatheredSum(_Cumulative):
+    """The sum of all events since the start."""
 
     def record(self, config: Any, value: Any, now: float) -> None:
-        """Take what was gathered."""
+        """Add what was gathered."""
+        self._sum += value.total
+
+
+class GatheredCount(_Cumulative):
+    """The number of events since the start."""
+
+    def record(self, config: Any, value: Any, now: float) -> None:
+        """Add what was gathered."""
         self._sum += value.events
 
 

@@ -1,9 +1,8 @@
 """Where logs begin and end, what was written when, where an epoch of leaders ended.
 
-Owns ListOffsets in all its versions and OffsetForLeaderEpoch: who is asked, how each version is
-asked and read, what an error in an answer leads to (engine-semantics 1.3, 4.7). Does not own: what
-is done with the offsets (positions.py, the consumer's verbs). Drivers: everything is called in
-turns of the loop. Follows KIP-79, KIP-98, KIP-320, KIP-734.
+Sends ListOffsets, in all its versions, and OffsetForLeaderEpoch to the leaders of partitions, and
+repeats what may succeed later. Used by the consumer's offsets request manager and methods, and by
+bounded readers, in turns of the loop. Follows KIP-79, KIP-98, KIP-320, KIP-734.
 
 Leaders are asked at the same time, each about all of its partitions. What fails in a way that may
 pass is tried again after a back-off, at whoever leads then.
@@ -13,6 +12,7 @@ from __future__ import annotations
 
 import random
 from typing import (
+    TYPE_CHECKING,
     Any,
     Callable,
     Coroutine,
@@ -56,7 +56,11 @@ from kafka.protocol.list_offsets import (
 from kafka.protocol.wire import Message
 from kafka.structs import OffsetAndTimestamp, TopicPartition
 
-__all__ = ['EpochEnd', 'OffsetLookups', 'Outcome', 'is_final']
+if TYPE_CHECKING:
+    from kafka.net.loop.event_loop import EventLoop
+    from kafka.net.pool import Pool
+
+__all__ = ['EpochEnd', 'OffsetLookups', 'LookupOutcome', 'is_final']
 
 A = TypeVar('A')
 F = TypeVar('F')
@@ -77,7 +81,7 @@ _FINAL_TOPIC_ERRORS: Tuple[Type[KafkaError], ...] = (
 )
 
 
-class Outcome(Generic[F]):
+class LookupOutcome(Generic[F]):
     """What one leader said of some partitions.
 
     Attributes: found; retry: errors that may go better later; failed: errors that will not.
@@ -91,11 +95,11 @@ class Outcome(Generic[F]):
         self.failed: Dict[TopicPartition, KafkaError] = {}
 
     def __repr__(self) -> str:
-        return '<Outcome found=%s retry=%s failed=%s>' % (self.found, self.retry, self.failed)
+        return '<LookupOutcome found=%s retry=%s failed=%s>' % (self.found, self.retry, self.failed)
 
 
 def is_final(error: KafkaError) -> bool:
-    """Tell whether asking again is in vain, of an error that a request failed with."""
+    """Return True if asking again is in vain, of an error that a request failed with."""
     return not error.retriable and not isinstance(error, UnknownBrokerIdError)
 
 
@@ -114,8 +118,8 @@ class OffsetLookups:
 
     def __init__(
         self,
-        loop: Any,
-        pool: Any,
+        loop: EventLoop,
+        pool: Pool,
         read_committed: bool,
         request_timeout: float,
         retry_backoff: float,
@@ -166,7 +170,7 @@ class OffsetLookups:
     async def _until_known(
         self,
         asked: Mapping[TopicPartition, A],
-        ask: Callable[[int, Dict[TopicPartition, A], float], Coroutine[Any, Any, Outcome[F]]],
+        ask: Callable[[int, Dict[TopicPartition, A], float], Coroutine[Any, Any, LookupOutcome[F]]],
         timeout: float,
         what: str,
     ) -> Dict[TopicPartition, F]:
@@ -227,10 +231,10 @@ class OffsetLookups:
 
     def _unled(self, partition: TopicPartition) -> KafkaError:
         """Return why a partition has no leader, of whose topic brokers say nothing bad."""
-        topic, number = partition
+        topic, number = str(partition.topic), partition.partition
         known = self._pool.cluster.partitions_for_topic(topic)
         if known and number not in known:
-            text = 'topic %s has %d partitions, none of them %d' % (str(topic), len(known), number)
+            text = 'topic %s has %d partitions, none of them %d' % (topic, len(known), number)
             return UnknownTopicOrPartitionError(text)
         return LeaderNotAvailableError('no leader is known')
 
@@ -256,7 +260,7 @@ class OffsetLookups:
 
     def topic_error(self, partition: TopicPartition) -> Optional[KafkaError]:
         """Return what brokers said of the topic last, None for nothing."""
-        error = self._pool.cluster.topic_errors.get(partition.topic)
+        error = self._pool.cluster.topic_errors.get(str(partition.topic))
         if error is TopicAuthorizationFailedError:
             return error({partition.topic})  # as programs know it since 1.0
         return None if error is None else error(partition.topic)
@@ -265,7 +269,7 @@ class OffsetLookups:
 
     async def ask(
         self, node: int, timestamps: Dict[TopicPartition, int], seconds: Optional[float] = None
-    ) -> Outcome[Optional[OffsetAndTimestamp]]:
+    ) -> LookupOutcome[Optional[OffsetAndTimestamp]]:
         """Ask a node once for the offsets of times. Raises nothing of what brokers do.
 
         Arguments: timestamps: as look_up(); seconds: for it, at most the request time-out.
@@ -277,7 +281,7 @@ class OffsetLookups:
         node: int,
         epochs: Dict[TopicPartition, Tuple[int, int]],
         seconds: Optional[float] = None,
-    ) -> Outcome[EpochEnd]:
+    ) -> LookupOutcome[EpochEnd]:
         """Ask a node once for the ends of epochs, as ask()."""
         return await self._once(node, epochs, self._offset_for_leader_epoch, seconds)
 
@@ -285,11 +289,11 @@ class OffsetLookups:
         self,
         node: int,
         asked: Dict[TopicPartition, A],
-        ask: Callable[[int, Dict[TopicPartition, A]], Coroutine[Any, Any, Outcome[F]]],
+        ask: Callable[[int, Dict[TopicPartition, A]], Coroutine[Any, Any, LookupOutcome[F]]],
         seconds: Optional[float],
-    ) -> Outcome[F]:
+    ) -> LookupOutcome[F]:
         limit = self._request_timeout if seconds is None else min(seconds, self._request_timeout)
-        outcome: Outcome[F] = Outcome()
+        outcome: LookupOutcome[F] = LookupOutcome()
         try:
             outcome = await self._loop.within(limit, ask(node, asked))
         except KafkaError as error:
@@ -299,11 +303,11 @@ class OffsetLookups:
 
     async def _list_offsets(
         self, node: int, timestamps: Dict[TopicPartition, int]
-    ) -> Outcome[Optional[OffsetAndTimestamp]]:
+    ) -> LookupOutcome[Optional[OffsetAndTimestamp]]:
         link = self._pool.link(node)
         await link.ready()
         highest = _highest(link, ListOffsetsRequest)
-        outcome: Outcome[Optional[OffsetAndTimestamp]] = Outcome()
+        outcome: LookupOutcome[Optional[OffsetAndTimestamp]] = LookupOutcome()
         asked = {}
         for each, timestamp in timestamps.items():
             if _since(timestamp) <= highest:
@@ -343,7 +347,7 @@ class OffsetLookups:
 
     async def _offset_for_leader_epoch(
         self, node: int, epochs: Dict[TopicPartition, Tuple[int, int]]
-    ) -> Outcome[EpochEnd]:
+    ) -> LookupOutcome[EpochEnd]:
         link = self._pool.link(node)
         await link.ready()
         highest = _highest(link, OffsetForLeaderEpochRequest)
@@ -372,7 +376,7 @@ class OffsetLookups:
             for topic in response.topics
             for each in topic.partitions
         }
-        outcome: Outcome[EpochEnd] = Outcome()
+        outcome: LookupOutcome[EpochEnd] = LookupOutcome()
         for each in epochs:
             _sort(outcome, node, each, answers.get(each), _end_in)
         return outcome
@@ -407,7 +411,7 @@ def _not_looked_up(
 
 
 def _sort(
-    outcome: Outcome[F],
+    outcome: LookupOutcome[F],
     node: int,
     partition: TopicPartition,
     answer: Any,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import List, NamedTuple, Optional, Tuple
 
-from kafka.coordinator.commits.error_actions import Action, fetch_trouble
+from kafka.coordinator.commits.error_actions import OffsetErrorAction, fetch_trouble
 from kafka.coordinator.commits.manager import OffsetCommits
 from kafka.coordinator.commits.messages import STABLE_FROM, fetched
 from kafka.errors import KafkaError, KafkaTimeoutError, UnsupportedVersionError
@@ -86,7 +86,7 @@ def read_mark(client: PreparedTransactions, group: str) -> Optional[Mark]:
                     return max(found, key=lambda mark: mark.number, default=None)
                 trouble = fetch_trouble(group, (), code, {})
                 assert trouble is not None
-                error, refinds = trouble.error, trouble.action is Action.REFIND
+                error, refinds = trouble.error, trouble.action is OffsetErrorAction.REFIND
                 if not trouble.may_repeat:
                     raise trouble.error
             if refinds:

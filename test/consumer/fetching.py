@@ -7,7 +7,7 @@ import threading
 from functools import partial
 
 from kafka.consumer.fetch.completed_fetch import CompletedFetch
-from kafka.consumer.fetch.manager import Fetching, FetchSettings
+from kafka.consumer.fetch.manager import FetchManager, FetchSettings
 from kafka.consumer.partition_state import EpochEnd
 from kafka.consumer.subscription_state import SubscriptionState
 from kafka.net.pool import Pool
@@ -54,7 +54,7 @@ class Rig:
         self.figures = Figures()
         self.subscription = SubscriptionState('earliest')
         self.settings = FetchSettings(request_timeout=3.0, retry_backoff=0.05, **settings)
-        self.fetcher = Fetching(
+        self.fetcher = FetchManager(
             self.loop,
             self.pool,
             self.subscription,

@@ -11,7 +11,7 @@ import threading
 
 from kafka.cluster import ClusterMetadata
 from kafka.consumer.fetch.completed_fetch import CompletedFetch
-from kafka.consumer.fetch.manager import Fetching, FetchSettings
+from kafka.consumer.fetch.manager import FetchManager, FetchSettings
 from kafka.consumer.subscription_state import SubscriptionState
 from kafka.errors import Cancelled, KafkaConnectionError, KafkaError, UnknownBrokerIdError
 from kafka.net.link_parts import Answer
@@ -236,7 +236,7 @@ class Rig:
         self.metadata()
         self.subscription = SubscriptionState(policy)
         self.settings = FetchSettings(**settings)
-        self.fetcher = Fetching(
+        self.fetcher = FetchManager(
             self.loop,
             self.pool,
             self.subscription,
@@ -322,7 +322,7 @@ class Rig:
 
     def offset_asked(self, at=T0):
         """The offset that what waits at node 1 asks for, named in it or in the session."""
-        wanted = self.fetcher._places.sessions[1].asked(at) if self.open else None
+        wanted = self.fetcher._selection.sessions[1].asked(at) if self.open else None
         return None if wanted is None else wanted.offset
 
     def answer(self, parts=(), node=1, **more):

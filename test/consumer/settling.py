@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 import threading
 
+from kafka.consumer.offsets_request_manager import OffsetsRequestManager
 from kafka.consumer.partition_state import Phase
-from kafka.consumer.positions import Positions
 from kafka.consumer.subscription_state import SubscriptionState
 from kafka.coordinator.commits.manager import FetchedOffsets
 from kafka.offsets.lookups import OffsetLookups
@@ -53,7 +53,7 @@ class Consumer:
         self.committed, self.fetches, self.fetch_waiter = {}, [], None
         self.changes = 0
         lookups = OffsetLookups(self.loop, self.pool, False, 30.0, 0.1, 1.0, random.Random(1))
-        self.positions = Positions(
+        self.positions = OffsetsRequestManager(
             self.loop,
             self.pool,
             self.subscription,

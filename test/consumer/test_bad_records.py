@@ -126,7 +126,7 @@ def test_a_damaged_batch_keeps_no_more_than_itself_of_the_budget(log_of, consume
     write(log_of(0), *[bytes(1000)] * 100)
     write(log_of(1), *numbered(5))
     consumer.assign([FIRST, SECOND])
-    parked = consumer._engine.fetcher._parked
+    parked = consumer._engine.fetcher._buffer
     count = 0
     while count < 5 + 5:  # before the batch, and in the other partition
         count += len(raises(consumer)[1])

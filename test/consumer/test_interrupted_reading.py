@@ -81,7 +81,7 @@ class Program:
             assert self.consumer.position(partition) == len(offsets), where
 
     def check_memory(self):
-        parked = self.consumer._engine.fetcher._parked
+        parked = self.consumer._engine.fetcher._buffer
         self.consumer.pause(FIRST, SECOND)
         left = set(parked._answers.values())
         assert parked.used == sum(each.size_bytes for each in left)

@@ -414,5 +414,5 @@ def test_ctrl_c_in_the_middle_of_a_poll_loses_no_record(consumer, monkeypatch):
         poll_until(consumer, 1, max_records=5)
     monkeypatch.setattr(CompletedFetch, 'take', whole)
     assert consumer.position(FIRST) == 5
-    assert consumer._engine.fetcher._parked.used == 0
+    assert consumer._engine.fetcher._buffer.used == 0
     assert values(found + poll_until(consumer, 95)) == list(range(100))

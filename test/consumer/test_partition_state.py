@@ -10,11 +10,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from kafka.consumer.partition_state import (
     TRANSITIONS,
     EpochEnd,
-    Event,
     Phase,
+    PositionEvent,
     TopicPartitionState,
     Validation,
-    Verdict,
+    ValidationOutcome,
 )
 from kafka.consumer.reset_policy import EARLIEST, LATEST, NONE, ByDuration
 from kafka.errors import IllegalStateError
@@ -44,17 +44,17 @@ def validating(offset=10, epoch=3, leader=(1, 5)):
 
 #: What is done for an event. Each moves the state from a phase that may have it.
 DO = {
-    Event.COMMITTED: lambda s: s.begin_at(s.token, OffsetAndMetadata(5, '')),
-    Event.COMMITTED_IN_EPOCH: lambda s: s.begin_at(s.token, OffsetAndMetadata(5, '', 2)),
-    Event.SEEK: lambda s: s.seek(5),
-    Event.SEEK_IN_EPOCH: lambda s: s.seek(5, 2),
-    Event.NEED_RESET: lambda s: s.await_reset('earliest'),
-    Event.RESET: lambda s: s.reset_to(s.token, 5),
-    Event.DOUBT: lambda s: s._go(Event.DOUBT),
-    Event.VALIDATED: lambda s: s._go(Event.VALIDATED),
-    Event.TRUNCATED: lambda s: s._go(Event.TRUNCATED),
-    Event.HAND_OUT: lambda s: s.consumed(11, 3),
-    Event.FETCH: lambda s: s.fetched(11, 3),
+    PositionEvent.COMMITTED: lambda s: s.begin_at(s.token, OffsetAndMetadata(5, '')),
+    PositionEvent.COMMITTED_IN_EPOCH: lambda s: s.begin_at(s.token, OffsetAndMetadata(5, '', 2)),
+    PositionEvent.SEEK: lambda s: s.seek(5),
+    PositionEvent.SEEK_IN_EPOCH: lambda s: s.seek(5, 2),
+    PositionEvent.NEED_RESET: lambda s: s.await_reset('earliest'),
+    PositionEvent.RESET: lambda s: s.reset_to(s.token, 5),
+    PositionEvent.DOUBT: lambda s: s._go(PositionEvent.DOUBT),
+    PositionEvent.VALIDATED: lambda s: s._go(PositionEvent.VALIDATED),
+    PositionEvent.TRUNCATED: lambda s: s._go(PositionEvent.TRUNCATED),
+    PositionEvent.HAND_OUT: lambda s: s.consumed(11, 3),
+    PositionEvent.FETCH: lambda s: s.fetched(11, 3),
 }
 I, F, R, V = (  # noqa: E741 - as columns
     Phase.INITIALIZING,
@@ -64,21 +64,21 @@ I, F, R, V = (  # noqa: E741 - as columns
 )
 #: Phase -> event -> phase; None for what cannot happen. Written out, not taken from the code.
 EXPECTED = {
-    Event.COMMITTED: {I: F, F: None, R: None, V: None},
-    Event.COMMITTED_IN_EPOCH: {I: V, F: None, R: None, V: None},
-    Event.SEEK: {I: F, F: F, R: F, V: F},
-    Event.SEEK_IN_EPOCH: {I: V, F: V, R: V, V: V},
-    Event.NEED_RESET: {I: R, F: R, R: R, V: R},
-    Event.RESET: {I: None, F: None, R: F, V: None},
-    Event.DOUBT: {I: None, F: V, R: None, V: V},
-    Event.VALIDATED: {I: None, F: None, R: None, V: F},
-    Event.TRUNCATED: {I: None, F: None, R: None, V: F},
-    Event.HAND_OUT: {I: None, F: F, R: None, V: V},
-    Event.FETCH: {I: None, F: F, R: None, V: V},
+    PositionEvent.COMMITTED: {I: F, F: None, R: None, V: None},
+    PositionEvent.COMMITTED_IN_EPOCH: {I: V, F: None, R: None, V: None},
+    PositionEvent.SEEK: {I: F, F: F, R: F, V: F},
+    PositionEvent.SEEK_IN_EPOCH: {I: V, F: V, R: V, V: V},
+    PositionEvent.NEED_RESET: {I: R, F: R, R: R, V: R},
+    PositionEvent.RESET: {I: None, F: None, R: F, V: None},
+    PositionEvent.DOUBT: {I: None, F: V, R: None, V: V},
+    PositionEvent.VALIDATED: {I: None, F: None, R: None, V: F},
+    PositionEvent.TRUNCATED: {I: None, F: None, R: None, V: F},
+    PositionEvent.HAND_OUT: {I: None, F: F, R: None, V: V},
+    PositionEvent.FETCH: {I: None, F: F, R: None, V: V},
 }
 
 
-@pytest.mark.parametrize('event', Event)
+@pytest.mark.parametrize('event', PositionEvent)
 @pytest.mark.parametrize('phase', Phase)
 def test_what_follows_what(phase, event):
     state, follows = in_phase(phase), EXPECTED[event][phase]
@@ -183,12 +183,12 @@ def test_the_strategy_of_a_reset_goes_with_it():
 @pytest.mark.parametrize(
     'event, changes',
     [
-        (Event.SEEK, True),
-        (Event.SEEK_IN_EPOCH, True),
-        (Event.NEED_RESET, True),
-        (Event.HAND_OUT, False),
-        (Event.FETCH, False),
-        (Event.DOUBT, False),
+        (PositionEvent.SEEK, True),
+        (PositionEvent.SEEK_IN_EPOCH, True),
+        (PositionEvent.NEED_RESET, True),
+        (PositionEvent.HAND_OUT, False),
+        (PositionEvent.FETCH, False),
+        (PositionEvent.DOUBT, False),
     ],
 )
 def test_the_token_changes_when_the_position_is_moved(event, changes):
@@ -263,14 +263,14 @@ def test_a_changed_leader_does_not_matter_without_a_position(phase):
 @pytest.mark.parametrize('end', [EpochEnd(3, 10), EpochEnd(3, 11), EpochEnd(2, 10)])
 def test_a_position_before_the_end_of_its_epoch_is_valid(end):
     state = validating()
-    assert state.judge(state.validation(), end) is Verdict.VALID
+    assert state.judge(state.validation(), end) is ValidationOutcome.VALID
     assert (state.phase, state.position, state.position_epoch) == (Phase.FETCHING, 10, 3)
 
 
 def test_a_position_behind_the_end_of_its_epoch_was_truncated():
     state = validating()
     asked, end = state.validation(), EpochEnd(2, 9)
-    assert state.judge(asked, end) is Verdict.TRUNCATED
+    assert state.judge(asked, end) is ValidationOutcome.TRUNCATED
     assert (state.phase, state.position) == (Phase.AWAIT_VALIDATION, 10)
     assert state.truncate(asked, end)
     assert (state.phase, state.position, state.position_epoch) == (Phase.FETCHING, 9, 2)
@@ -280,7 +280,7 @@ def test_a_position_behind_the_end_of_its_epoch_was_truncated():
 @pytest.mark.parametrize('end', [EpochEnd(-1, -1), EpochEnd(3, -1), EpochEnd(-1, 50)])
 def test_an_epoch_that_the_leader_does_not_know_says_nothing(end):
     state = validating()
-    assert state.judge(state.validation(), end) is Verdict.UNDEFINED
+    assert state.judge(state.validation(), end) is ValidationOutcome.UNDEFINED
     assert state.phase is Phase.AWAIT_VALIDATION
 
 
@@ -291,7 +291,7 @@ def test_what_was_fetched_ahead_is_void_first(end):
     state.consumed(20, 3)
     assert state.leader_changed(2, 6)
     before = state.token
-    assert state.judge(state.validation(), end) is Verdict.AGAIN
+    assert state.judge(state.validation(), end) is ValidationOutcome.AGAIN
     assert state.token != before
     assert state.validation()[1:] == (20, 3, (2, 6))
 
@@ -300,7 +300,7 @@ def test_a_position_without_epoch_goes_on_once_what_was_fetched_ahead_is_void():
     state = in_phase(Phase.FETCHING)
     state.fetched(30, 4)
     state.leader_changed(2, 6)
-    assert state.judge(state.validation(), EpochEnd(4, 25)) is Verdict.VALID
+    assert state.judge(state.validation(), EpochEnd(4, 25)) is ValidationOutcome.VALID
     assert (state.phase, state.fetch_offset) == (Phase.FETCHING, 10)
 
 
@@ -319,7 +319,7 @@ def test_an_answer_about_something_else_is_stale(meanwhile):
     asked = state.validation()
     meanwhile(state)
     phase, position = state.phase, state.position
-    assert state.judge(asked, EpochEnd(3, 5)) is Verdict.STALE
+    assert state.judge(asked, EpochEnd(3, 5)) is ValidationOutcome.STALE
     assert not state.truncate(asked, EpochEnd(3, 5))
     assert not state.spare_validation(asked)
     assert (state.phase, state.position) == (phase, position)
@@ -421,9 +421,9 @@ class AnyOrder(RuleBasedStateMachine):
         before = self.state.position
         verdict = self.state.judge(self.validation, EpochEnd(epoch, offset))
         assert self.state.position == before
-        if verdict is Verdict.VALID:
+        if verdict is ValidationOutcome.VALID:
             assert self.state.phase is Phase.FETCHING
-        elif verdict is Verdict.TRUNCATED:
+        elif verdict is ValidationOutcome.TRUNCATED:
             assert offset < before
             assert self.state.truncate(self.validation, EpochEnd(epoch, offset))
             assert self.state.position == offset

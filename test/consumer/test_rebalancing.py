@@ -9,7 +9,7 @@ import pytest
 
 from kafka import AsyncConsumerRebalanceListener, ConsumerRebalanceListener
 from kafka.consumer.rebalancing import ListenerError
-from kafka.coordinator.member import Step, StepKind
+from kafka.coordinator.member import RebalanceStep, StepKind
 from kafka.errors import CommitFailedError, IllegalStateError, KafkaError
 from kafka.testing import Cluster
 from kafka.testing.faults import Delay, Error
@@ -231,7 +231,7 @@ def test_a_commit_before_a_rebalance_that_fails_is_logged_and_the_rebalance_goes
 def test_a_step_may_be_taken_back_at_any_moment(cluster):
     """In a turn of the thread in the background, between two lines of who polls."""
     with consumer_of(cluster) as made:
-        step = Step(made._engine.loop, StepKind.REVOKE, [], [], False, 1.0)
+        step = RebalanceStep(made._engine.loop, StepKind.REVOKE, [], [], False, 1.0)
         assert step.withdraw()
         made._engine.member = Going(step)
         try:

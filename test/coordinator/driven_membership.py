@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 
 from kafka.coordinator.group_settings import GroupSettings
-from kafka.coordinator.kip848.state_machine import Membership
-from kafka.coordinator.kip848.transitions import State
+from kafka.coordinator.kip848.state_machine import ConsumerMembership, MemberState
 from kafka.structs import TopicPartition
 from test.coordinator.heartbeats import NAMES, answer
 
@@ -21,7 +20,9 @@ class Driven:
     """A machine on a clock of its own."""
 
     def __init__(self, settings=SETTINGS, member_id='m', topics=('a', 'b'), pattern=None):
-        self.machine = Membership(settings, member_id, [None, 0.1, 0.2, 0.3, 0.4].__getitem__)
+        self.machine = ConsumerMembership(
+            settings, member_id, [None, 0.1, 0.2, 0.3, 0.4].__getitem__
+        )
         self.now = 100.0
         self.machine.subscribe(topics, pattern)
 
@@ -61,7 +62,7 @@ def stable(*args, **fields):
     driven.join(a=[0, 1])
     driven.reconcile()
     driven.beat(1)
-    assert driven.machine.state is State.STABLE
+    assert driven.machine.state is MemberState.STABLE
     return driven
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka.coordinator.member import Step, StepKind
+from kafka.coordinator.member import RebalanceStep, StepKind
 from kafka.structs import TopicPartition
 from test.manual_loop import ManualLoop
 
@@ -15,7 +15,7 @@ class Loop(ManualLoop):
 
 def test_a_member_waits_until_its_step_is_finished():
     loop = Loop()
-    step = Step(loop, StepKind.ASSIGN, [PARTITION], [PARTITION], False, 1.0)
+    step = RebalanceStep(loop, StepKind.ASSIGN, [PARTITION], [PARTITION], False, 1.0)
     task = loop.spawn(step.finished())
     loop.settle()
     assert not task.done
@@ -25,12 +25,12 @@ def test_a_member_waits_until_its_step_is_finished():
 
 
 def test_a_step_shows_what_it_is():
-    step = Step(None, StepKind.LOSE, [PARTITION], [], False, 1.0)
-    assert repr(step) == '<Step lose 1, then 0 partitions>'
+    step = RebalanceStep(None, StepKind.LOSE, [PARTITION], [], False, 1.0)
+    assert repr(step) == '<RebalanceStep lose 1, then 0 partitions>'
 
 
 def step_of(loop=None):
-    return Step(loop, StepKind.REVOKE, [PARTITION], [], True, 1.0)
+    return RebalanceStep(loop, StepKind.REVOKE, [PARTITION], [], True, 1.0)
 
 
 def test_what_was_begun_is_not_withdrawn_nor_begun_again():

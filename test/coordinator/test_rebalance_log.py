@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from kafka.coordinator.classic.transitions import Reason
+from kafka.coordinator.classic.state_machine import Reason
 from kafka.coordinator.rebalance_log import RebalanceLog
 from kafka.errors import KafkaConnectionError
 

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from kafka.coordinator.classic.transitions import State
+from kafka.coordinator.classic.state_machine import ClassicMemberState
 from kafka.errors import CommitInRebalanceError
 from kafka.structs import OffsetAndMetadata, TopicPartition
 from test.integration.consuming import SECONDS
@@ -40,7 +40,7 @@ class Member:
     @property
     def is_parked(self):
         """Whether its JoinGroup waits at the broker for the others."""
-        return self.consumer._engine.member._membership.state is State.JOINING
+        return self.consumer._engine.member._membership.state is ClassicMemberState.JOINING
 
 
 @pytest.fixture

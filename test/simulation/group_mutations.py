@@ -9,21 +9,19 @@ from __future__ import annotations
 import sys
 
 from kafka.consumer.fetch.completed_fetch import CompletedFetch
-from kafka.consumer.fetch.manager import Fetching
-from kafka.consumer.fetch.session import FetchSession, Outcome, Plan
+from kafka.consumer.fetch.manager import FetchManager
+from kafka.consumer.fetch.session import FetchRequestData, FetchSession, FetchSessionOutcome
 from kafka.consumer.fetch_collector import FetchCollector
 from kafka.consumer.hand_out import HandOut
 from kafka.consumer.modern import ModernConsumer
-from kafka.consumer.partition_state import TopicPartitionState
-from kafka.consumer.partition_state import Verdict as Judgement
+from kafka.consumer.partition_state import TopicPartitionState, ValidationOutcome
 from kafka.consumer.rebalancing import RebalanceSteps
 from kafka.consumer.subscription_state import SubscriptionState
 from kafka.coordinator.assignors import adapt, cooperative_sticky
-from kafka.coordinator.classic.state_machine import Membership
-from kafka.coordinator.classic.transitions import Verdict
+from kafka.coordinator.classic.state_machine import ClassicErrorAction, ClassicMembership
 from kafka.coordinator.group_settings import StepKind
 from kafka.coordinator.kip848.coordinator import ConsumerMember
-from kafka.coordinator.kip848.state_machine import Membership as NextMembership
+from kafka.coordinator.kip848.state_machine import ConsumerMembership
 from kafka.record.record_columns import RecordColumns
 from kafka.structs import OffsetAndMetadata
 from test.simulation.group_runs import run_group
@@ -97,7 +95,7 @@ def show_what_was_aborted(patch):
 
 
 def drop_the_rest_of_a_fetch(patch):
-    patch.setattr(Fetching, 'put_back', lambda self, fetch: self.done(fetch))
+    patch.setattr(FetchManager, 'put_back', lambda self, fetch: self.done(fetch))
 
 
 def say_nothing_of_changes_to_a_session(patch):
@@ -105,7 +103,7 @@ def say_nothing_of_changes_to_a_session(patch):
 
     def plan_changes(self):
         plan = real(self)
-        return Plan(plan[0], plan[1], [], plan[3], plan[4])
+        return FetchRequestData(plan[0], plan[1], [], plan[3], plan[4])
 
     patch.setattr(FetchSession, '_plan_changes', plan_changes)
 
@@ -116,14 +114,14 @@ def go_on_with_a_session_that_is_lost(patch):
     def on_response(self, error_code, *rest):
         if error_code:
             self._go_on(self.session_id, False)
-            return Outcome.FAILED
+            return FetchSessionOutcome.FAILED
         return real(self, error_code, *rest)
 
     patch.setattr(FetchSession, 'on_response', on_response)
 
 
 def join_without_revoking(patch):
-    patch.setattr(Membership, '_preparation', lambda self: None)
+    patch.setattr(ClassicMembership, '_preparation', lambda self: None)
 
 
 def keep_what_was_lost(patch):
@@ -154,23 +152,23 @@ def assign_before_it_is_given_back(patch):
 
 
 def do_not_hear_that_the_generation_is_over(patch):
-    real = Membership._on_told
+    real = ClassicMembership._on_told
 
     def on_told(self, verdict, code):
-        if verdict not in (Verdict.LOST, Verdict.LOST_ID):
+        if verdict not in (ClassicErrorAction.LOST, ClassicErrorAction.LOST_ID):
             real(self, verdict, code)
 
-    patch.setattr(Membership, '_on_told', on_told)
+    patch.setattr(ClassicMembership, '_on_told', on_told)
 
 
 def do_not_hear_of_rebalances(patch):
-    real = Membership._on_told
+    real = ClassicMembership._on_told
 
     def on_told(self, verdict, code):
-        if verdict is not Verdict.REBALANCE:
+        if verdict is not ClassicErrorAction.REBALANCE:
             real(self, verdict, code)
 
-    patch.setattr(Membership, '_on_told', on_told)
+    patch.setattr(ClassicMembership, '_on_told', on_told)
 
 
 def acknowledge_without_revoking(patch):
@@ -188,7 +186,7 @@ def let_a_late_program_take_what_is_over(patch):
 
 
 def stay_after_a_fence(patch):
-    patch.setattr(NextMembership, '_fence', lambda self, now: self.unanswered(self.life, now))
+    patch.setattr(ConsumerMembership, '_fence', lambda self, now: self.unanswered(self.life, now))
 
 
 def doubt_no_position(patch):
@@ -198,7 +196,7 @@ def doubt_no_position(patch):
 def take_every_position_for_valid(patch):
     def judge(self, asked, end):
         self.spare_validation(asked)
-        return Judgement.VALID
+        return ValidationOutcome.VALID
 
     patch.setattr(TopicPartitionState, 'judge', judge)
 

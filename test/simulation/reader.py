@@ -170,7 +170,7 @@ class Reader(ConsumerRebalanceListener):
         allowed = timeout_ms / 1000 + SLACK + steps * (self.run.request_timeout * 1.1 + 1.05)
         if took > allowed:
             self.ledger.wrong('%r polled %.3f s, not %.3f', self, took, timeout_ms / 1000)
-        used = self.consumer._engine.fetcher._parked.used
+        used = self.consumer._engine.fetcher._buffer.used
         if used > self.consumer.config['fetch_max_buffered_bytes'] + self.run.batches * BATCH_BYTES:
             self.ledger.wrong('%r has %d bytes of fetches', self, used)
         for partition, records in found.items():

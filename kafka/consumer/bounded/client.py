@@ -1,8 +1,7 @@
-"""Connections of a bounded reader, which the next reader may go on with.
+"""The connections of a bounded reader, which another reader may go on with.
 
-Owns the loop, the pool and the looking up of offsets, and that nothing is connected before it is
-used. Does not own: what is read (reader.py). Whoever reads many ranges, one after the other, such
-as the tasks that a process of Spark gets, connects once.
+Made with the options; connects on first use. A program that reads many ranges one after the other,
+such as the tasks of a Spark process, connects once.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""Fetching ranges of offsets: from the leaders of partitions, without a group and without end.
+"""The fetcher of ranges of offsets: from the leaders of partitions, without a group.
 
-Owns: who is asked for what and when, within a bound of bytes; what errors lead to
-(consumer/fetch/error_actions.py has the table); what happens when records are gone. Does not own:
-the bounds of ranges (reader.py), what is in the answers (consumer/fetch/completed_fetch.py). A
-driver: look() and what answers do runs in turns of the loop, the rest is called by the thread that
-reads.
+BoundedReader makes one. It sends Fetch requests within a limit of bytes, applies the table of
+consumer/fetch/error_actions.py, and decides what happens to records that are gone. look() and
+responses run in turns of the loop, the other methods in the reading thread; what both use is under
+a lock of its own.
 """
 
 from __future__ import annotations
@@ -13,10 +12,15 @@ import enum
 import random
 import threading
 from collections import deque
-from typing import Any, Deque, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Deque, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from kafka.consumer.bounded.ranges import EARLIEST, LATEST, OffsetRange, RangeState, name_of
-from kafka.consumer.fetch.error_actions import Reaction, error_of, reaction_to, too_large
+from kafka.consumer.fetch.error_actions import (
+    FetchErrorAction,
+    error_of,
+    fetch_error_action,
+    too_large,
+)
 from kafka.errors import (
     KafkaError,
     KafkaTimeoutError,
@@ -25,12 +29,17 @@ from kafka.errors import (
 )
 from kafka.net.link_parts import backoff_seconds
 from kafka.net.routes import is_fatal
+from kafka.protocol.api import ApiKey
 from kafka.protocol.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
-from kafka.protocol.list_offsets import ListOffsetsRequest
 from kafka.record.fetched_records import FetchedRecords
 from kafka.structs import TopicPartition
 
-__all__ = ['HINT', 'Parked', 'RangeFetcher', 'ReadSettings']
+if TYPE_CHECKING:
+    from kafka.net.loop.event_loop import EventLoop
+    from kafka.net.pool import Pool
+    from kafka.offsets.lookups import OffsetLookups
+
+__all__ = ['HINT', 'BufferedAnswer', 'RangeFetcher', 'ReadSettings']
 
 #: The last version that names topics; later ones name them by ids, which have to be known first.
 _BY_NAME = 12
@@ -74,7 +83,7 @@ class _Doubt(enum.Enum):
     ENDS_EARLY = 'the log ends before the range does'
 
 
-class Parked(NamedTuple):
+class BufferedAnswer(NamedTuple):
     """An answer about a partition that waits to be taken."""
 
     state: RangeState
@@ -97,9 +106,9 @@ class RangeFetcher:
 
     def __init__(
         self,
-        loop: Any,
-        pool: Any,
-        lookups: Any,
+        loop: EventLoop,
+        pool: Pool,
+        lookups: OffsetLookups,
         ranges: Sequence[OffsetRange],
         settings: ReadSettings,
         chance: Optional[random.Random] = None,
@@ -116,7 +125,7 @@ class RangeFetcher:
         self._states: List[RangeState] = [
             RangeState(each, settings.max_partition_bytes) for each in ranges if each.length
         ]
-        self._parked: Deque[Parked] = deque()
+        self._parked: Deque[BufferedAnswer] = deque()
         self._errors: Deque[Tuple[List[RangeState], KafkaError]] = deque()
         self._asking: Dict[int, int] = {}  # node: bytes that its answer may have
         self._waiting: Dict[int, int] = {}  # node: parked ones of it
@@ -146,7 +155,7 @@ class RangeFetcher:
         with self._lock:
             return not self._parked and not self._errors and all(s.is_fetched for s in self._states)
 
-    def take(self) -> Optional[Parked]:
+    def take(self) -> Optional[BufferedAnswer]:
         """Return the answer that is next, None for none yet. Raises what fetching failed with."""
         parked = self.take_parked()
         if parked is None and self._errors:
@@ -159,7 +168,7 @@ class RangeFetcher:
             raise error
         return parked
 
-    def take_parked(self) -> Optional[Parked]:
+    def take_parked(self) -> Optional[BufferedAnswer]:
         """Do as take(), but raise nothing."""
         with self._lock:
             while self._parked:
@@ -175,7 +184,7 @@ class RangeFetcher:
             self._loop.call_lazily(self.look)
         return parked
 
-    def done(self, parked: Parked) -> None:
+    def done(self, parked: BufferedAnswer) -> None:
         """Note that an answer is used up, or dropped; its bytes leave the memory."""
         with self._lock:
             self._held_bytes -= parked.size_bytes
@@ -324,8 +333,8 @@ class RangeFetcher:
         self, state: RangeState, data: PartitionData, node_id: int, was_alone: bool
     ) -> Optional[_Doubt]:
         """Take the answer about a partition; tell why it has to be found out what is lost."""
-        reaction = reaction_to(data.error_code)
-        if reaction is Reaction.TAKE:
+        reaction = fetch_error_action(data.error_code)
+        if reaction is FetchErrorAction.TAKE:
             if data.records:
                 self._park(state, data, node_id, was_alone)
             elif data.preferred_read_replica != -1:
@@ -334,12 +343,12 @@ class RangeFetcher:
                 return self._came_empty(state, data, node_id, was_alone)
             return None
         error = error_of(data.error_code, state.partition, state.fetch_offset, node_id)
-        if reaction is Reaction.RAISE:
+        if reaction is FetchErrorAction.RAISE:
             self._tell(state, error)
-        if reaction is Reaction.OUT_OF_RANGE and state.replica is None:
+        if reaction is FetchErrorAction.OUT_OF_RANGE and state.replica is None:
             return _Doubt.OUT_OF_RANGE
         # What does not pass may be wrong here: the epoch of a topic that was made anew since.
-        if reaction is Reaction.REFRESH or state.failures:
+        if reaction is FetchErrorAction.REFRESH or state.failures:
             self._pool.refresh()
         self._failed(state, error)
         return None
@@ -361,7 +370,7 @@ class RangeFetcher:
             state.advance(behind)
         else:  # the reader finds out why, and gets over it if it wants to
             state.is_blocked = True
-        self._parked.append(Parked(state, state.token, offset, data, node_id, size))
+        self._parked.append(BufferedAnswer(state, state.token, offset, data, node_id, size))
         self._waiting[node_id] = self._waiting.get(node_id, 0) + 1
         self._held_bytes += size
 
@@ -385,12 +394,12 @@ class RangeFetcher:
         return None
 
     def _is_cut_off(self, state: RangeState, node_id: int) -> bool:
-        """Tell whether a log ends before a range for so long that it is to be looked at."""
+        """Return True if a log ends before a range for so long that it is to be looked at."""
         patience, since = self.settings.cut_off_after, state.waiting_since
         if patience is None or since is None or state.replica is not None:
             return False
         versions = self._pool.link(node_id).versions
-        known = versions.ranges.get(ListOffsetsRequest.api_key, (0, -1)) if versions else (0, -1)
+        known = versions.ranges.get(ApiKey.LIST_OFFSETS, (0, -1)) if versions else (0, -1)
         times = 1 if known[1] >= _ENDS_ARE_SURE else _UNSURE_TIMES
         return bool(self._loop.time() - since >= patience * times)
 
@@ -445,10 +454,10 @@ class RangeFetcher:
                 if state.may_be_asked(self._loop.time()):
                     known = self._pool.cluster.leader_for_partition(state.partition)
                     if known is None or known == -1:
-                        why = self._pool.cluster.topic_errors.get(state.partition.topic)
+                        why = self._pool.cluster.topic_errors.get(str(state.partition.topic))
                         if why is None and known is None:
                             why = UnknownTopicOrPartitionError
-                        self._failed(state, error or (why and why()))
+                        self._failed(state, error or (None if why is None else why()))
         self.look()
 
     # ------------------------------------------------------------ in turns: what is gone
@@ -473,7 +482,8 @@ class RangeFetcher:
                 state.is_asked = False
                 self._failed(state, error)
             return
-        first, last = (None if each[partition] is None else each[partition][0] for each in found)
+        places = [each[partition] for each in found]
+        first, last = (None if each is None else each.offset for each in places)
         with self._lock:
             state.is_asked = False
             if state.token != token:

@@ -1,8 +1,7 @@
-"""What a bounded reader reads: ranges of offsets, and what is written instead of offsets.
+"""The ranges of a bounded reader: bounds as programs write them, and the state of each range.
 
-Owns the words for bounds ('earliest', 'latest', times), how a program says what it wants, and the
-state of one range while it is read. Does not own: looking bounds up (reader.py), fetching
-(fetcher.py). Pure.
+Bounds are offsets, times, 'earliest' or 'latest'; the reader looks them up, the fetcher reads the
+ranges. Pure.
 """
 
 from __future__ import annotations
@@ -215,7 +214,7 @@ class RangeState:
         return self.fetch_offset >= self.stop
 
     def may_be_asked(self, now: float) -> bool:
-        """Tell whether it is its turn."""
+        """Return True if it is its turn."""
         return not (self.is_fetched or self.is_asked or self.is_blocked or now < self.not_before)
 
     def advance(self, offset: int) -> None:

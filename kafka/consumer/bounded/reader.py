@@ -1,9 +1,8 @@
-"""BoundedReader: records of partitions from one offset up to another, without a group.
+"""BoundedReader: the records of partitions between two offsets, without a group.
 
-Owns what a program sees of it: bounds that are looked up once, records in lists or one by one or
-as Arrow batches, and what a reader is as a pickle: its description, never a connection. Fetching is
-fetcher.py's, Arrow arrow_batches.py's. For pipelines and tools (architecture.md, 3.3); Spark
-makes one in each of its tasks.
+For pipelines and tools; Spark makes one in each of its tasks. Looks its bounds up once, and returns
+records in lists, one by one, or as Arrow batches. A pickled reader is its description, never a
+connection. RangeFetcher fetches, in turns of the loop; everything else runs in the calling thread.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Seque
 from kafka import config as options
 from kafka.consumer.arrow_batches import ArrowBatches
 from kafka.consumer.bounded.client import ReaderClient
-from kafka.consumer.bounded.fetcher import Parked, RangeFetcher, ReadSettings
+from kafka.consumer.bounded.fetcher import BufferedAnswer, RangeFetcher, ReadSettings
 from kafka.consumer.bounded.ranges import LATEST, Bound, OffsetRange, Wishes, as_timestamp
 from kafka.consumer.deserializers import adapt_deserializer
 from kafka.consumer.fetch.completed_fetch import CompletedFetch
@@ -125,7 +124,7 @@ class BoundedReader:
         self._is_closed = False
         self._reads: Optional[str] = None
         # What is being taken, and the records of it that next() has still to hand out.
-        self._parked: Optional[Parked] = None
+        self._parked: Optional[BufferedAnswer] = None
         self._fetch: Optional[CompletedFetch] = None
         self._ready: Iterator[ConsumerRecord] = iter(())
         self._listed: List[ConsumerRecord] = []  # all of them
@@ -360,7 +359,7 @@ class BoundedReader:
 
     # ------------------------------------------------------------ for arrow_batches.py
 
-    def next_parked(self) -> Optional[Parked]:
+    def next_parked(self) -> Optional[BufferedAnswer]:
         """Wait for the next answer; None at the end of all."""
         source = self._source()
         while True:
@@ -369,21 +368,21 @@ class BoundedReader:
                 return parked
             self._connected().wait(lambda: source.has_news, None)
 
-    def another_parked(self) -> Optional[Parked]:
+    def another_parked(self) -> Optional[BufferedAnswer]:
         """Return the next answer if it is there."""
         return self._source().take_parked()
 
-    def opened(self, parked: Parked) -> CompletedFetch:
+    def opened(self, parked: BufferedAnswer) -> CompletedFetch:
         """Return an answer as something to be taken record by record, begun or new."""
         if self._fetch is not None and self._parked is parked:
             return self._fetch
         return self._open(parked)
 
-    def _open(self, parked: Parked) -> CompletedFetch:
+    def _open(self, parked: BufferedAnswer) -> CompletedFetch:
         self._parked, self._fetch = parked, self.made(parked)
         return self._fetch
 
-    def made(self, parked: Parked) -> CompletedFetch:
+    def made(self, parked: BufferedAnswer) -> CompletedFetch:
         """Return an answer as something to be taken, new."""
         return CompletedFetch(
             parked.state.partition,
@@ -397,7 +396,7 @@ class BoundedReader:
             value_deserializer=self._value_deserializer,
         )
 
-    def finish(self, parked: Parked) -> None:
+    def finish(self, parked: BufferedAnswer) -> None:
         """Note that an answer is used up."""
         self._source().done(parked)
 

@@ -1,12 +1,11 @@
-"""What was fetched and waits for the program, in order, and how many bytes it takes.
+"""The fetch buffer: completed fetches that wait for poll(), and the bytes they hold.
 
-Owns: the queue of what was fetched, what waits aside because its partition is paused, and the
-budget of bytes. Does not own: the records inside (completed_fetch.py), who is asked for more
-(manager.py). Pure; all of it under the consumer's lock.
+Keeps completed fetches in the order of arrival, those of paused partitions aside, and the budget of
+bytes that the fetch manager asks brokers by. All access is under the consumer's lock. Pure.
 
-The records of one answer are views into the same bytes. So an answer counts with all its bytes
-until the last of its fetches is done with, and the budget holds for the memory that is in use, not
-for what the program has yet to see.
+The records of one response are views into the same bytes. A response therefore counts with all its
+bytes until the last of its fetches is done: the budget limits the memory in use, not the bytes of
+the records that the program has not seen yet.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from typing import Any, Callable, Deque, Dict, Iterable, List, Optional, Set
 from kafka.consumer.fetch.completed_fetch import CompletedFetch
 from kafka.structs import TopicPartition
 
-__all__ = ['ParkedFetches']
+__all__ = ['FetchBuffer']
 
 
 class _Answer:
-    """The bytes that several fetches share."""
+    """The bytes of a response, which several fetches share."""
 
     __slots__ = ('left', 'size_bytes')
 
@@ -30,13 +29,13 @@ class _Answer:
         self.left = left
 
 
-class ParkedFetches:
-    """Fetches in the order in which they came.
+class FetchBuffer:
+    """Completed fetches in the order of arrival.
 
-    Arguments: budget: bytes; states: gives the state of a partition, None where it is not assigned.
+    Arguments: budget: bytes; states: returns the state of a partition, None if not assigned.
 
-    Attributes: budget; used: bytes of answers that are not done with; reserved: bytes that requests
-    in flight may bring.
+    Attributes: budget; used: bytes of responses with fetches that are not done; reserved: bytes
+    that requests in flight may bring.
     """
 
     def __init__(self, budget: int, states: Callable[[TopicPartition], Any]) -> None:
@@ -47,12 +46,12 @@ class ParkedFetches:
         self._queue: Deque[CompletedFetch] = deque()
         self._aside: Dict[TopicPartition, List[CompletedFetch]] = {}
         self._answers: Dict[CompletedFetch, _Answer] = {}
-        self._waiting: Dict[int, int] = {}  # by node, what is in the queue and was never taken
+        self._waiting: Dict[int, int] = {}  # by node, fetches in the queue that were never taken
         self._begun: Set[CompletedFetch] = set()
         self._is_relieved = False
 
     def __repr__(self) -> str:
-        return '<ParkedFetches %d, %d partitions aside, %d of %d bytes>' % (
+        return '<FetchBuffer %d, %d partitions aside, %d of %d bytes>' % (
             len(self._queue),
             len(self._aside),
             self.used,
@@ -61,30 +60,30 @@ class ParkedFetches:
 
     @property
     def free(self) -> int:
-        """How many bytes may be asked for now; negative after answers that were too large."""
+        """The bytes that requests may reserve now; negative after responses larger than that."""
         return self.budget - self.used - self.reserved
 
     @property
     def is_quiet(self) -> bool:
-        """Whether first() and take_relief() surely have nothing to tell."""
+        """Whether first() is None and take_relief() False, for sure."""
         return not self._queue and not self._is_relieved
 
     def waiting(self, node_id: int) -> int:
-        """Return how many fetches from a node wait for the program to begin with them.
+        """Return the number of fetches of a node that were never taken.
 
-        Those aside do not count.
+        Those of paused partitions do not count.
         """
         return self._waiting.get(node_id, 0)
 
     def take_relief(self) -> bool:
-        """Tell whether more may be asked for since this was called last."""
+        """Return True if bytes were released, or a node emptied, since the last call."""
         is_relieved, self._is_relieved = self._is_relieved, False
         return is_relieved
 
     # ------------------------------------------------------------ coming and going
 
     def add(self, fetches: Iterable[CompletedFetch]) -> None:
-        """Put the fetches of one answer behind the others."""
+        """Append the fetches of one response."""
         fetches = list(fetches)
         answer = _Answer(sum(fetch.size_bytes for fetch in fetches), len(fetches))
         self.used += answer.size_bytes
@@ -92,14 +91,14 @@ class ParkedFetches:
             self._answers[fetch] = answer
             self._queue.append(fetch)
             state = self._states(fetch.partition)
-            if state is not None and state.is_stuck:  # nobody knows when it is begun with
+            if state is not None and state.is_stuck:  # it may stay for long: do not wait for it
                 self._begun.add(fetch)
             self._count(fetch, 1)
 
     def first(self) -> Optional[CompletedFetch]:
-        """Return what is next for the program, None for nothing.
+        """Return the next fetch, or None.
 
-        What is stale leaves the queue for good, what is paused until restore().
+        Stale fetches are removed, those of paused partitions kept aside until restore().
         """
         queue = self._queue
         while queue:
@@ -119,14 +118,14 @@ class ParkedFetches:
         return None
 
     def _put_behind(self, partition: TopicPartition) -> None:
-        """Let what others have go before what there is of a partition, whose order stays."""
+        """Move the fetches of a partition to the end of the queue, in their order."""
         mine = [fetch for fetch in self._queue if fetch.partition == partition]
         for fetch in mine:
             self._queue.remove(fetch)
         self._queue.extend(mine)
 
     def take(self) -> Optional[CompletedFetch]:
-        """Hand out what is next; its bytes count until done()."""
+        """Remove and return the next fetch, or None; its bytes count until done()."""
         fetch = self.first()
         if fetch is not None:
             self._count(self._queue.popleft(), -1)
@@ -134,7 +133,7 @@ class ParkedFetches:
         return fetch
 
     def put_back(self, fetch: CompletedFetch) -> None:
-        """Take back what was handed out and is not emptied; it is the next of its partition."""
+        """Put back a fetch with records left, as the next of its partition."""
         aside = self._aside.get(fetch.partition)
         if aside is not None:
             aside.insert(0, fetch)
@@ -142,10 +141,10 @@ class ParkedFetches:
             self._queue.appendleft(fetch)
 
     def put_off(self, fetch: CompletedFetch) -> None:
-        """Take back what could not be handed out; what others have goes before it, once.
+        """Put back a fetch whose next record cannot be returned, once after those of others.
 
-        Nobody knows how long it stays: of a batch that cannot be read no other bytes are kept,
-        nothing more is asked for of its partition, and for what was, nobody waits.
+        It may stay for long. So only the bytes of the unreadable batch are kept, no more is fetched
+        of its partition, and the next request to its node does not wait for it.
         """
         state = self._states(fetch.partition)
         if state is not None and state.token == fetch.token:
@@ -154,7 +153,7 @@ class ParkedFetches:
             if each.partition == fetch.partition:
                 self._count(each, -1)
                 self._begun.add(each)
-        fetch.is_put_off = True  # or nobody would be served before somebody sees to it
+        fetch.is_put_off = True  # or no other partition would be served until it can be read
         if fetch in self._answers and fetch.shed():
             self._release(self._answers[fetch])
             self._answers[fetch] = _Answer(fetch.size_bytes, 1)
@@ -162,7 +161,7 @@ class ParkedFetches:
         self.put_back(fetch)
 
     def done(self, fetch: CompletedFetch) -> None:
-        """Let go of a fetch; the bytes of its answer are free with the last of them."""
+        """Release a fetch; the bytes of its response are free after the last of them."""
         self._begun.discard(fetch)
         answer = self._answers.pop(fetch, None)
         if answer is not None:
@@ -175,7 +174,7 @@ class ParkedFetches:
             self._is_relieved = True
 
     def restore(self, partition: TopicPartition) -> None:
-        """Put what waits aside for a partition back in front, unless it still has to wait."""
+        """Move the fetches kept aside for a partition to the front, if it is fetchable."""
         state = self._states(partition)
         if state is not None and not state.is_fetchable():
             return
@@ -184,7 +183,7 @@ class ParkedFetches:
             self._count(fetch, 1)
 
     def drop_aside(self) -> List[TopicPartition]:
-        """Let go of all that waits aside, for others starve; return whose it was."""
+        """Drop all fetches kept aside, to make room for others; return their partitions."""
         partitions = list(self._aside)
         for fetches in self._aside.values():
             for fetch in fetches:
@@ -193,7 +192,7 @@ class ParkedFetches:
         return partitions
 
     def clear(self) -> None:
-        """Let go of everything."""
+        """Drop everything."""
         self._queue.clear()
         self._aside.clear()
         self._answers.clear()

@@ -1,8 +1,8 @@
-"""What a broker sent of one partition, from the bytes to what the program gets.
+"""The records of one partition in a Fetch response, from bytes to what the program gets.
 
-Owns the position in it, the making of ConsumerRecords, deserializers, and the errors that name
-topic, partition and offset. Does not own: bytes and isolation (kafka.record.fetched_records),
-whether the partition is still wanted (the fetcher), what was handed out before (the subscription).
+Keeps the position in the bytes, makes ConsumerRecords, calls deserializers, and raises errors that
+name topic, partition and offset. The fetch manager and bounded readers make them; the polling
+thread takes the records.
 
 Records are decoded when they are taken, about a thousand at a time, and no Python code runs for
 each of them unless there are deserializers.

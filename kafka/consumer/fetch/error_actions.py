@@ -1,24 +1,46 @@
-"""What a consumer does about each error code of a partition in a Fetch answer: the one table of it.
+"""What to do about each error code of a partition in a Fetch response, and the errors to raise.
 
-Owns the table, and the errors that callers get for its rows. It does not own what an answer as a
-whole is good for (session.py), nor the doing (manager.py). Follows the error codes of the
-protocol guide, KIP-320, KIP-392 and KIP-516; pure.
+The table is used by consumers, bounded readers and evented clients. Follows the error codes of the
+protocol guide, KIP-320, KIP-392 and KIP-516. Pure.
 """
 
 from __future__ import annotations
 
 import enum
-from typing import Dict, List
+from typing import Dict, List, Optional
 
 from kafka import errors
-from kafka.errors import KafkaError, TopicAuthorizationFailedError
+from kafka.errors import (
+    CorruptRecordError,
+    FencedLeaderEpochError,
+    InconsistentTopicIdError,
+    KafkaError,
+    KafkaStorageError,
+    NotLeaderForPartitionError,
+    OffsetNotAvailableError,
+    OffsetOutOfRangeError,
+    ReplicaNotAvailableError,
+    TopicAuthorizationFailedError,
+    UnknownError,
+    UnknownLeaderEpochError,
+    UnknownTopicIdError,
+    UnknownTopicOrPartitionError,
+    UnsupportedCompressionTypeError,
+)
 from kafka.structs import TopicPartition
 
-__all__ = ['ROWS', 'Reaction', 'error_of', 'out_of_range', 'reaction_to', 'too_large']
+__all__ = [
+    'ROWS',
+    'FetchErrorAction',
+    'error_of',
+    'out_of_range',
+    'fetch_error_action',
+    'too_large',
+]
 
 
-class Reaction(enum.Enum):
-    """What a row of the table says. The position stays where it is in every case."""
+class FetchErrorAction(enum.Enum):
+    """What to do about an error code. None of them moves the position."""
 
     TAKE = 'take'  # its records count
     OUT_OF_RANGE = 'out of range'  # to the leader, then the reset policy, or tell the caller
@@ -27,47 +49,45 @@ class Reaction(enum.Enum):
     RAISE = 'raise'  # tell the caller, and try again
 
 
-#: The table. A code that is not here: as its class says if that is retriable, else it is raised.
-ROWS: Dict[int, Reaction] = {
-    # UNKNOWN_SERVER_ERROR: the broker's log says more.
-    -1: Reaction.RETRY,
-    0: Reaction.TAKE,
-    1: Reaction.OUT_OF_RANGE,
-    # CORRUPT_MESSAGE: the log itself is damaged; a lie of the network ends the connection.
-    2: Reaction.RAISE,
-    # UNKNOWN_TOPIC_OR_PARTITION: it may have been made or deleted a moment ago.
-    3: Reaction.REFRESH,
-    # NOT_LEADER_OR_FOLLOWER: from v12 on the answer may say who leads.
-    6: Reaction.REFRESH,
-    # REPLICA_NOT_AVAILABLE: of brokers up to 2.5.
-    9: Reaction.REFRESH,
-    # TOPIC_AUTHORIZATION_FAILED
-    29: Reaction.RAISE,
-    # KAFKA_STORAGE_ERROR
-    56: Reaction.REFRESH,
-    # FENCED_LEADER_EPOCH: what is known of the leader is too old.
-    74: Reaction.REFRESH,
-    # UNKNOWN_LEADER_EPOCH: the broker has not heard yet that it leads.
-    75: Reaction.RETRY,
-    # UNSUPPORTED_COMPRESSION_TYPE: zstd, asked for with a version below 10.
-    76: Reaction.RAISE,
-    # OFFSET_NOT_AVAILABLE: a new leader does not know its high watermark yet.
-    78: Reaction.REFRESH,
-    # UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID: deleted, or made anew under another id.
-    100: Reaction.REFRESH,
-    103: Reaction.REFRESH,
+#: A code that is not in the table follows its class if that is retriable; others are raised.
+ROWS: Dict[Optional[int], FetchErrorAction] = {
+    # The log of the broker says more.
+    UnknownError.errno: FetchErrorAction.RETRY,
+    0: FetchErrorAction.TAKE,
+    OffsetOutOfRangeError.errno: FetchErrorAction.OUT_OF_RANGE,
+    # The log of the broker is damaged; damage on the way would have ended the connection.
+    CorruptRecordError.errno: FetchErrorAction.RAISE,
+    # It may have been created or deleted a moment ago.
+    UnknownTopicOrPartitionError.errno: FetchErrorAction.REFRESH,
+    # From version 12 on the response may name the leader.
+    NotLeaderForPartitionError.errno: FetchErrorAction.REFRESH,
+    # From brokers up to 2.5.
+    ReplicaNotAvailableError.errno: FetchErrorAction.REFRESH,
+    TopicAuthorizationFailedError.errno: FetchErrorAction.RAISE,
+    KafkaStorageError.errno: FetchErrorAction.REFRESH,
+    # The known leader epoch is outdated.
+    FencedLeaderEpochError.errno: FetchErrorAction.REFRESH,
+    # The broker does not know yet that it is the leader.
+    UnknownLeaderEpochError.errno: FetchErrorAction.RETRY,
+    # zstd, fetched with a version below 10.
+    UnsupportedCompressionTypeError.errno: FetchErrorAction.RAISE,
+    # A new leader does not know its high watermark yet.
+    OffsetNotAvailableError.errno: FetchErrorAction.REFRESH,
+    # The topic was deleted, or created again with another id.
+    UnknownTopicIdError.errno: FetchErrorAction.REFRESH,
+    InconsistentTopicIdError.errno: FetchErrorAction.REFRESH,
 }
 
 
-def reaction_to(code: int) -> Reaction:
-    """Return what is done about a code."""
+def fetch_error_action(code: int) -> FetchErrorAction:
+    """Return what to do about an error code."""
     row = ROWS.get(code)
     if row is not None:
         return row
     error = errors.error_for_code(code)
     if error.refresh_metadata:
-        return Reaction.REFRESH
-    return Reaction.RETRY if error.retriable else Reaction.RAISE
+        return FetchErrorAction.REFRESH
+    return FetchErrorAction.RETRY if error.retriable else FetchErrorAction.RAISE
 
 
 def error_of(code: int, partition: TopicPartition, offset: int, node_id: int) -> KafkaError:
@@ -87,7 +107,7 @@ def error_of(code: int, partition: TopicPartition, offset: int, node_id: int) ->
     )
 
 
-def out_of_range(partition: TopicPartition, offset: int) -> KafkaError:
+def out_of_range(partition: TopicPartition, offset: Optional[int]) -> KafkaError:
     """Return the error for a position that the partition does not have, without reset policy."""
     error = errors.OffsetOutOfRangeError({partition: offset})
     error.advice = (

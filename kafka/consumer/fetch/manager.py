@@ -1,12 +1,12 @@
-"""The driver of fetching: who is asked for more when, and what becomes of the answers.
+"""The fetch manager: sends Fetch requests and keeps what was fetched until poll() takes it.
 
-Owns: the requests, one at a time for each broker, when the next may go, and that what is fetched
-ahead stays within its budget. Does not own: which broker is asked for which partition
-(node_selection.py), what a broker was told (session.py), what is done about errors
-(error_actions.py), what waits for the program (buffer.py), positions (partition_state.py).
+The engine of a consumer makes one. It sends one request at a time to each broker, paces them, and
+keeps the bytes fetched ahead within their budget. NodeSelection chooses the broker of each
+partition, FetchSession the contents of a request, FetchResponseHandler applies the response, and
+the FetchBuffer keeps the records.
 
-Fetches have connections of their own (Pool.fetch_link()), so that nothing else waits behind one
-that a broker keeps until there is something to tell. One is opened when the first partition of a
+Fetches have connections of their own (Pool.fetch_link()), so that no other request waits for a
+Fetch that a broker delays until there are records. One is opened when the first partition of a
 broker is to be read, while its position is being found.
 
 A broker is asked again as soon as the program has begun with the last of what it sent, so that the
@@ -16,7 +16,7 @@ are still what they were.
 
 look(), close() and whatever follows from answers run in turns of the loop; take(), put_back(),
 done() and has_news() are called by the thread that polls. What both touch is under the consumer's
-lock; fetch sessions and places belong to the turns alone.
+lock; fetch sessions and node selection belong to the turns alone.
 """
 
 from __future__ import annotations
@@ -25,27 +25,40 @@ import logging
 import random
 from collections import deque
 from functools import partial
-from typing import Any, Callable, Deque, Dict, List, NamedTuple, Optional, Set, Tuple
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    ContextManager,
+    Deque,
+    Dict,
+    List,
+    NamedTuple,
+    Optional,
+    Set,
+    Tuple,
+)
 
-from kafka.consumer.fetch.buffer import ParkedFetches
+from kafka.consumer.fetch.buffer import FetchBuffer
 from kafka.consumer.fetch.completed_fetch import CompletedFetch
 from kafka.consumer.fetch.error_actions import merged
-from kafka.consumer.fetch.node_selection import Places
-from kafka.consumer.fetch.pace import Pace
-from kafka.consumer.fetch.request import (
+from kafka.consumer.fetch.node_selection import NodeSelection
+from kafka.consumer.fetch.response import FetchResponseHandler, Parts
+from kafka.consumer.fetch.session import (
     HAS_SESSIONS,
     LAST_WITH_NAMES,
     LIMITS_ALL,
+    FetchSession,
+    FetchSessionOutcome,
     FetchSettings,
     ending_request,
     fetch_request,
     parts_of,
 )
-from kafka.consumer.fetch.response import FetchedParts, Parts
-from kafka.consumer.fetch.session import FetchSession, Outcome
 from kafka.consumer.subscription_state import SubscriptionState
 from kafka.errors import (
     Cancelled,
+    FetchSessionTopicIdError,
     IllegalStateError,
     KafkaError,
     TopicAuthorizationFailedError,
@@ -58,19 +71,108 @@ from kafka.protocol.api import choose_version
 from kafka.protocol.fetch import FetchRequest, FetchResponse
 from kafka.structs import TopicPartition
 
-__all__ = ['FetchSettings', 'Fetching']
+if TYPE_CHECKING:
+    from kafka.cluster import ClusterMetadata
+    from kafka.net.loop.event_loop import EventLoop
+    from kafka.net.pool import Pool
+
+__all__ = ['FetchManager', 'FetchPace', 'FetchSettings']
 
 log = logging.getLogger(__name__)
 
-#: For so long brokers do not wait while positions are being found: what is asked for next would
-#: wait until then.
+#: Seconds for which brokers do not wait while positions are being found: the next request, for the
+#: partitions that get one, would wait as long.
 HURRY = 1.0
-#: Where limits are hard (brokers before 0.10.1), a partition is asked for so many bytes at least.
+#: The least limit of a partition for brokers before 0.10.1, whose limits are hard.
 LEAST_LIMIT = 65536
-#: How long it pauses after a mistake of its own.
+#: Seconds to pause after an unexpected exception.
 PAUSE_AFTER_FAULT = 0.1
-#: So many errors wait for the program at most.
+#: The most errors kept for poll().
 MOST_ERRORS = 100
+
+
+#: Seconds before the next request to a broker that responded at once without records.
+FIRST_PAUSE = 0.01
+#: The longest such pause, if max_wait is 0.
+LONGEST_PAUSE = 0.1
+
+
+class FetchPace:
+    """The times of requests to one broker: the back-off, and how long the broker may wait.
+
+    A broker responds as soon as there is a record, however long it may wait. So one that had no
+    records for a while may wait longer: an idle consumer costs both sides less, and no record
+    arrives later for it. A request with other contents must not wait as long: the sender gives up
+    the long one then (`is_long`).
+
+    Arguments: usual: seconds that a broker waits as a rule; longest: seconds that it waits when
+        idle, at least as long.
+
+    Attributes: failures: in a row; not_before: time of the next request.
+    """
+
+    __slots__ = ('_hasty', '_longest', '_quiet', '_usual', 'failures', 'not_before')
+
+    def __init__(self, usual: float, longest: float) -> None:
+        self.failures = 0
+        self.not_before = 0.0
+        self._usual = usual
+        self._longest = longest
+        self._hasty = 0  # responses in a row that came at once without records
+        self._quiet = 0  # responses in a row without records after the whole wait
+
+    def __repr__(self) -> str:
+        return '<FetchPace failures=%d quiet=%d>' % (self.failures, self._quiet)
+
+    def max_wait(self, is_hurried: bool, may_be_long: bool) -> float:
+        """Return how long the broker may wait with its next response.
+
+        Arguments: is_hurried: whether a request for other partitions is about to follow;
+            may_be_long: whether the broker responds at once to changes of the leader too.
+        """
+        if is_hurried:
+            return min(self._usual, FIRST_PAUSE)
+        if not may_be_long:
+            return self._usual
+        return min(self._longest, self._usual * 2.0**self._quiet)
+
+    def is_long(self, max_wait: float) -> bool:
+        """Return True if a request waits longer than fetch_max_wait_ms."""
+        return max_wait > self._usual
+
+    def answered(self, asked_at: float, max_wait: float, is_progress: bool, now: float) -> None:
+        """Note a response. One without records that came at once is followed by a pause.
+
+        Arguments: asked_at, max_wait: when the request was sent, and how long the broker might
+            have waited; is_progress: whether it had records.
+        """
+        if is_progress or (max_wait and now - asked_at >= max_wait / 2):
+            self._hasty = 0
+            is_waited = not is_progress and max_wait >= self._usual
+            self._quiet = min(self._quiet + 1, 20) if is_waited else 0
+            return
+        self._hasty += 1
+        self._quiet = 0
+        longest = max(max_wait, LONGEST_PAUSE)
+        self.not_before = now + backoff_seconds(FIRST_PAUSE, longest, self._hasty, 1.0)
+
+    def disturb(self) -> None:
+        """Note that the consumer is not idle any more."""
+        self._quiet = 0
+
+    def succeeded(self) -> None:
+        """Note that the broker accepted a request."""
+        self.failures = 0
+
+    def failed(self, now: float, backoff: Callable[[int], float], is_at_once: bool = False) -> None:
+        """Back off after a failure.
+
+        Arguments: backoff: returns the seconds after so many failures in a row; is_at_once: no
+            pause after the first.
+        """
+        self.failures += 1
+        self._quiet = 0
+        self.not_before = now + backoff(self.failures - is_at_once)
 
 
 class _Asked(NamedTuple):
@@ -83,20 +185,21 @@ class _Asked(NamedTuple):
 
 
 class _Node:
-    """What is known of fetching from one broker."""
+    """The state of fetching from one broker."""
 
     __slots__ = ('asked', 'connecting', 'is_given_up', 'pace', 'version')
 
-    def __init__(self, pace: Pace) -> None:
+    def __init__(self, pace: FetchPace) -> None:
         self.asked: Optional[_Asked] = None
         self.connecting: Optional[Task[Any]] = None
         self.pace = pace
-        self.is_given_up = False  # whether what was asked is
-        self.version: Tuple[Any, bool, int] = None, False, 0  # which was chosen, and what from
+        self.is_given_up = False  # whether the request in flight is
+        # The ranges of the broker, whether topics are named by id, and the version chosen by both.
+        self.version: Tuple[Any, bool, int] = None, False, 0
 
 
-class Fetching:
-    """Fetches what a subscription may fetch.
+class FetchManager:
+    """Fetches the fetchable partitions of a subscription.
 
     Arguments:
         loop, pool: of the consumer.
@@ -104,19 +207,19 @@ class Fetching:
         settings: a FetchSettings.
         make: makes a CompletedFetch of (partition, fetch_offset, data, token=..., node_id=...);
             the rest of its arguments is bound in it.
-        on_change: called in a turn when the program may have something to do.
+        on_change: called in a turn of the loop when poll() may have something to do.
         figures: gets answered(node_id, seconds, throttle_time_ms, bytes_by_topic), or None.
         chance: for the jitter.
 
-    Attributes: errors: for the program's next poll, oldest first; whoever raises one takes it out.
+    Attributes: errors: for poll() to raise and remove, oldest first.
     """
 
     def __init__(
         self,
-        loop: Any,
-        pool: Any,
+        loop: EventLoop,
+        pool: Pool,
         subscription: SubscriptionState,
-        lock: Any,
+        lock: ContextManager[Any],
         settings: FetchSettings,
         make: Callable[..., CompletedFetch],
         on_change: Callable[[], Any],
@@ -132,149 +235,149 @@ class Fetching:
         self._on_change = on_change
         self._figures = figures
         self._chance = chance or random.Random()
-        self._places = Places(
+        self._selection = NodeSelection(
             subscription,
             pool.cluster,
             settings.partition_limit,
             settings.use_sessions,
         )
-        self._parts = FetchedParts(
-            subscription, pool.cluster, self._places, settings, make, self._backoff
+        self._response_handler = FetchResponseHandler(
+            subscription, pool.cluster, self._selection, settings, make, self._backoff
         )
-        self._parked = ParkedFetches(settings.max_buffered_bytes, subscription.assignment.get)
-        self._dirty: Set[TopicPartition] = set()  # to be looked at in the next turn
+        self._buffer = FetchBuffer(settings.max_buffered_bytes, subscription.assignment.get)
+        self._dirty: Set[TopicPartition] = set()  # to be reviewed in the next turn
         self._is_new_metadata = True
-        self._is_changing = False  # whether the thread that polls is changing what is parked
-        self._is_starving = False  # whether the budget is why somebody was not asked
+        self._is_changing = False  # whether the polling thread is changing the buffer
+        self._is_starving = False  # whether a node was not asked because of the budget
         self._nodes: Dict[int, _Node] = {}
-        self._last_asked = -1  # the node that was asked last
+        self._last_asked = -1  # the node of the last request
         self._is_poked = False
-        self._alarm = Alarm(loop, self.poke)  # one does for all pauses
+        self._alarm = Alarm(loop, self.poke)  # one for all pauses
         self._unsettled_since: Optional[float] = None
         self._is_closed = False
         pool.cluster.add_listener(self._on_metadata)
 
     def __repr__(self) -> str:
-        return '<Fetching %r, %d requests in flight>' % (self._parked, self.in_flight)
+        return '<FetchManager %r, %d requests in flight>' % (self._buffer, self.in_flight)
 
     @property
     def in_flight(self) -> int:
-        """How many requests wait for their answers."""
+        """The number of requests without a response yet."""
         return sum(node.asked is not None for node in list(self._nodes.values()))
 
     # ------------------------------------------------------------ by the thread that polls
 
     def take(self) -> Optional[CompletedFetch]:
-        """Return what was fetched and is next, None for nothing; done() or put_back() follow.
+        """Return the next completed fetch, or None; done() or put_back() follow.
 
-        What is stale is dropped, what is paused is passed over and kept.
+        Stale fetches are dropped, those of paused partitions kept.
         """
         with self._lock:
             was_torn, self._is_changing = self._is_changing, True
             if was_torn:
                 self._mend()
             has_changed = self._note_changes() or was_torn
-            fetch = self._parked.take()
-            # With the last of an answer the next request goes, before this one is decoded.
-            looks = self._parked.take_relief() or has_changed
+            fetch = self._buffer.take()
+            # With the last fetch of a response the next request goes out, before it is decoded.
+            looks = self._buffer.take_relief() or has_changed
             self._is_changing = False
         if looks:
             self._loop.call_lazily(self.look)
         return fetch
 
     def put_back(self, fetch: CompletedFetch) -> None:
-        """Take back what is not emptied, to be given again when its partition may be read."""
+        """Put back a fetch with records left, for the next take() of its partition."""
         with self._lock:
             if self._is_changing:
                 self._mend()
             self._is_changing = True
-            self._parked.put_back(fetch)
+            self._buffer.put_back(fetch)
             self._is_changing = False
 
     def put_off(self, fetch: CompletedFetch) -> None:
-        """Take back what could not be handed out, so that others are served meanwhile."""
+        """Put back a fetch whose records could not be returned, after those of other partitions."""
         with self._lock:
             if self._is_changing:
                 self._mend()
             self._is_changing = True
-            self._parked.put_off(fetch)
-            looks = self._parked.take_relief() and self._is_starving
+            self._buffer.put_off(fetch)
+            looks = self._buffer.take_relief() and self._is_starving
             self._is_changing = False
         if looks:
             self._loop.call_lazily(self.look)
 
     def done(self, fetch: CompletedFetch) -> None:
-        """Let go of what is emptied, or stale: its bytes leave the budget."""
+        """Release a fetch that is empty or stale: its bytes leave the budget."""
         with self._lock:
             if self._is_changing:
                 self._mend()
             self._is_changing = True
-            self._parked.done(fetch)
-            looks = self._parked.take_relief() and self._is_starving
+            self._buffer.done(fetch)
+            looks = self._buffer.take_relief() and self._is_starving
             self._is_changing = False
         if looks:
             self._loop.call_lazily(self.look)
 
     def forget(self) -> None:
-        """Let go of all that was fetched, taken or not, and have it fetched again."""
+        """Drop all fetches, taken or not, and fetch from the positions again."""
         with self._lock:
             self._is_changing = True
             self._mend()
             self._is_changing = False
 
     def has_news(self) -> bool:
-        """Tell whether take() would give something, or an error waits."""
-        # Asked after each turn: whoever brings something later has that asked again.
-        if self._parked.is_quiet and not self._subscription.has_changed:
+        """Return True if take() would return a fetch, or an error waits."""
+        # Called after each turn; a later change is followed by a turn, and so by another call.
+        if self._buffer.is_quiet and not self._subscription.has_changed:
             return bool(self.errors)
         with self._lock:
             was_torn, self._is_changing = self._is_changing, True
             if was_torn:
                 self._mend()
             has_changed = self._note_changes() or was_torn
-            found = self._parked.first() is not None
-            looks = self._parked.take_relief() or has_changed
+            found = self._buffer.first() is not None
+            looks = self._buffer.take_relief() or has_changed
             self._is_changing = False
         if looks:
             self._loop.call_lazily(self.look)
         return found or bool(self.errors)
 
     def _mend(self) -> None:
-        """Fetch everything again, as a change of what is parked was left half done.
+        """Fetch everything again, because a change of the buffer was interrupted.
 
-        An exception may come from outside at any point of one: each sets _is_changing, under the
-        lock, and the next one that finds it set calls this first.
+        An asynchronous exception may end a change at any point. Each change sets _is_changing,
+        under the lock, and the next one that finds it set calls this first.
         """
         for state in self._subscription.assignment.values():
             if state.has_valid_position:
                 state.rewind()
-        self._parked.clear()
+        self._buffer.clear()
 
     def _note_changes(self) -> bool:
-        """Take over which partitions have changed; return whether there were any."""
+        """Take the changed partitions of the subscription; return True if there were any."""
         if not self._subscription.has_changed:
             return False
-        changed = sorted(self._subscription.changed)  # in one order, so that a run repeats
+        changed = sorted(self._subscription.changed)  # sorted, so that a simulated run repeats
         self._dirty.update(changed)
         for each in changed:
-            self._parked.restore(each)
-        self._subscription.take_changed()  # last: if this is interrupted, it is done once more
+            self._buffer.restore(each)
+        self._subscription.take_changed()  # last: after an interruption it is done again
         return True
 
     # ------------------------------------------------------------ when it looks
 
     def poke(self) -> None:
-        """Let the fetcher look again soon; in a turn of the loop."""
+        """Call look() soon; in a turn of the loop."""
         if not self._is_poked:
             self._is_poked = True
             self._loop.call_soon(self.look)
 
-    def _on_metadata(self, cluster: Any) -> None:
+    def _on_metadata(self, cluster: ClusterMetadata) -> None:
         self._is_new_metadata = True
         self.poke()
 
     def look(self) -> None:
-        """Ask whom there is to ask, and see to it that somebody looks again in time."""
+        """Send all requests that are due, and set the timer for the next ones."""
         self._is_poked = False
         if self._is_closed:
             return
@@ -283,20 +386,20 @@ class Fetching:
             self._review(now)
             next_at = self._ask_all(now)
         except Exception:
-            # A mistake here must not end all fetching without a word.
+            # An unexpected exception must not silently end all fetching.
             log.exception('the fetcher failed and goes on')
             next_at = now + PAUSE_AFTER_FAULT
-        for when in (next_at, self._places.next_alarm):
+        for when in (next_at, self._selection.next_alarm):
             if when is not None:
                 self._alarm.set(when)
 
     def _review(self, now: float) -> None:
-        """Find out who is to be asked for what."""
-        places, subscription = self._places, self._subscription
+        """Update the node selection from what has changed."""
+        selection, subscription = self._selection, self._subscription
         if not (
             self._dirty or self._is_new_metadata or subscription.has_changed
             or subscription.unsettled or self._unsettled_since is not None
-            or places.is_due(now)
+            or selection.is_due(now)
         ):  # fmt: skip
             return
         with self._lock:
@@ -304,19 +407,19 @@ class Fetching:
             dirty, self._dirty = self._dirty, set()
             is_new, self._is_new_metadata = self._is_new_metadata, False
             if is_new:
-                places.review_all(now)
-            places.review(sorted(dirty), now)
-            subscription.take_changed()  # by what was just done
+                selection.review_all(now)
+            selection.review(sorted(dirty), now)
+            subscription.take_changed()  # the changes made by the review itself
             is_unsettled = bool(subscription.unsettled)
         if not is_unsettled:
             self._unsettled_since = None
         elif self._unsettled_since is None:
             self._unsettled_since = now
-        for node_id in sorted(places.take_expected()):
+        for node_id in sorted(selection.take_expected()):
             self._prepare(node_id, now)
         if is_unsettled and (dirty or is_new):
             self._on_change()
-        leaderless = places.take_leaderless()
+        leaderless = selection.take_leaderless()
         if leaderless:
             self._refresh(leaderless)
             denied = leaderless & self._pool.cluster.unauthorized_topics
@@ -329,9 +432,9 @@ class Fetching:
         self._pool.refresh()
 
     def _raise(self, errors: List[KafkaError]) -> None:
-        """Have errors raised by the program's next poll."""
+        """Keep errors for the next poll() to raise."""
         for error in errors:
-            waiting = list(self.errors)  # the program may take one out meanwhile
+            waiting = list(self.errors)  # the polling thread may remove one meanwhile
             if error not in waiting and len(waiting) < MOST_ERRORS:
                 self.errors.append(error)
         if errors:
@@ -340,12 +443,12 @@ class Fetching:
     # ------------------------------------------------------------ asking
 
     def _ask_all(self, now: float) -> Optional[float]:
-        """Ask every broker that may be asked; return when the next may, None: something happens."""
+        """Send the requests that are due; return the time of the next, None without one."""
         next_at = None
         self._is_starving = False
-        order = [node for node, session in self._places.sessions.items() if len(session)]
+        order = [node for node, session in self._selection.sessions.items() if len(session)]
         share = self._settings.max_buffered_bytes // (2 * len(order)) if order else 0
-        # Where there is not enough for all, they are the first in turn.
+        # If the budget is too small for all, the nodes that got nothing are first the next time.
         later = [node for node in order if node > self._last_asked]
         order = later + [node for node in order if node <= self._last_asked]
         for node_id in order:
@@ -363,10 +466,10 @@ class Fetching:
         return next_at
 
     def _give_up_long(self, node_id: int, node: _Node, asked: _Asked) -> None:
-        """Ask anew by another connection if a broker waits long and more is wanted of it."""
+        """Close the connection of a long request whose contents are outdated, to send another."""
         if not node.pace.is_long(asked.max_wait) or node.is_given_up:
             return
-        if self._places.sessions[node_id].is_outdated:
+        if self._selection.sessions[node_id].is_outdated:
             node.is_given_up = True
             node.pace.disturb()
             self._pool.fetch_link(node_id).close()
@@ -375,11 +478,11 @@ class Fetching:
         node = self._nodes.get(node_id)
         if node is None:
             usual, longest = self._settings.max_wait, self._settings.idle_wait
-            node = self._nodes[node_id] = _Node(Pace(usual, max(usual, longest)))
+            node = self._nodes[node_id] = _Node(FetchPace(usual, max(usual, longest)))
         return node
 
     def _prepare(self, node_id: int, now: float) -> None:
-        """Connect to a broker that is about to be asked, while positions are being found."""
+        """Connect to the broker of a partition whose position is being found."""
         node = self._node(node_id)
         if node.asked is not None or node.connecting is not None or now < node.pace.not_before:
             return
@@ -391,9 +494,9 @@ class Fetching:
             node.connecting = self._loop.spawn(self._connect(node_id, node, link))
 
     def _ask(self, node_id: int, node: _Node, share: int, now: float) -> None:
-        """Ask a broker unless something of its last answer waits, or the budget is used up."""
+        """Send a request, unless fetches of the last response wait or the budget is used up."""
         with self._lock:
-            if self._parked.waiting(node_id):
+            if self._buffer.waiting(node_id):
                 return
             room = self._room(share)
         if not room:
@@ -403,13 +506,13 @@ class Fetching:
             if link.versions is None:
                 node.connecting = self._loop.spawn(self._connect(node_id, node, link))
                 return
-            session = self._places.sessions[node_id]
+            session = self._selection.sessions[node_id]
             version = self._version(node, link.versions.ranges, session.all_have_ids)
         except UnknownBrokerIdError:
             self._pool.refresh()
             self._pause(node, now)
             return
-        except KafkaError as error:  # it does not serve any Fetch of ours
+        except KafkaError as error:  # the broker supports no version of Fetch that this client has
             self._pause(node, now)
             self._raise([error])
             return
@@ -417,17 +520,17 @@ class Fetching:
         self._send(node_id, node, link, session, version, room)
 
     def _room(self, share: int) -> int:
-        """Return how many bytes may be asked for, 0 for none: what was fetched has to go first."""
+        """Return the bytes that the next request may reserve; 0 while the buffer is full."""
         wanted = min(share, self._settings.max_bytes)
-        if self._parked.free < max(1, wanted // 4):
-            for partition in self._parked.drop_aside():
+        if self._buffer.free < max(1, wanted // 4):
+            for partition in self._buffer.drop_aside():
                 state = self._subscription.assignment.get(partition)
                 if state is not None and state.has_valid_position:
                     state.rewind()
-        if self._parked.free < max(1, wanted // 4):
+        if self._buffer.free < max(1, wanted // 4):
             self._is_starving = True
             return 0
-        return min(wanted, self._parked.free)
+        return min(wanted, self._buffer.free)
 
     def _version(self, node: _Node, ranges: Any, by_id: bool) -> int:
         """Return the version of Fetch for a broker. Raises UnsupportedVersionError."""
@@ -463,7 +566,7 @@ class Fetching:
         request = fetch_request(plan, settings, room, max_wait, limit)
         node.asked = _Asked(now, room, max_wait, limit)
         with self._lock:
-            self._parked.reserved += room
+            self._buffer.reserved += room
         answered = partial(self._answered, node_id, node, session)
         link.submit(request, answered, settings.request_timeout, version)
 
@@ -477,11 +580,11 @@ class Fetching:
         response: Optional[FetchResponse],
         error: Optional[KafkaError],
     ) -> None:
-        """Take an answer, or that there will be none."""
+        """Handle a response, or the error of a request."""
         asked, node.asked = node.asked, None
         assert asked is not None
         with self._lock:
-            self._parked.reserved -= asked.reserved
+            self._buffer.reserved -= asked.reserved
         if self._is_closed:
             return
         try:
@@ -499,15 +602,15 @@ class Fetching:
             failure = KafkaError('an answer of node %s was not understood: %r' % (node_id, fault))
             self._raise([failure])
         node.is_given_up = False
-        self.look()  # in this turn: an idle consumer is to run as few as can be
+        self.look()  # in this turn: an idle consumer should cost few of them
 
     def _lost(self, node_id: int, node: _Node, error: KafkaError) -> None:
-        """Leave a broker alone for a while that does not answer."""
+        """Back off from a broker that does not respond."""
         self._pause(node, self._loop.time())
         with self._lock:
-            self._places.avoid(node_id)
+            self._selection.avoid(node_id)
         self._pool.refresh()
-        # A connection that this client closed itself, to look for the cluster anew, says nothing.
+        # A connection closed by this client itself, to bootstrap again, is not an error.
         if not error.retriable and not isinstance(error, (Cancelled, IllegalStateError)):
             self._raise([error])
 
@@ -535,38 +638,38 @@ class Fetching:
             dict(parts).keys(),
             response.throttle_time_ms > 0,
         )
-        if outcome is not Outcome.TAKEN:
+        if outcome is not FetchSessionOutcome.TAKEN:
             self._take_refusal(node_id, node, outcome, response, now)
             return
         node.pace.succeeded()
         if not parts:
             self._take_nothing(node_id, node, asked, response, now)
             return
-        made = self._parts.make(node_id, session, parts)
+        made = self._response_handler.make(node_id, session, parts)
         with self._lock:
-            news = self._parts.take(
+            result = self._response_handler.take(
                 node_id, session, asked.partition_limit, response, parts, made, now
             )
-            if news.parked:
-                self._parked.add(news.parked)
-            self._dirty |= news.changed
-        node.pace.answered(asked.at, asked.max_wait, news.is_progress, now)
-        for is_shown, text, arguments in news.notes:
+            if result.fetches:
+                self._buffer.add(result.fetches)
+            self._dirty |= result.changed
+        node.pace.answered(asked.at, asked.max_wait, result.is_progress, now)
+        for is_shown, text, arguments in result.notes:
             log.log(logging.INFO if is_shown else logging.DEBUG, text, *arguments)
-        if news.stale_topics:
-            self._refresh(news.stale_topics)
-        self._raise(merged(news.errors))
+        if result.stale_topics:
+            self._refresh(result.stale_topics)
+        self._raise(merged(result.errors))
         if self._figures is not None:
             self._figures.answered(
                 node_id, now - asked.at, response.throttle_time_ms, _bytes_by_topic(parts)
             )
-        if news.parked or news.is_unsettled:
+        if result.fetches or result.is_unsettled:
             self._on_change()
 
     def _take_nothing(
         self, node_id: int, node: _Node, asked: _Asked, response: FetchResponse, now: float
     ) -> None:
-        """Take the answer that there is nothing new: most are like this where little is written."""
+        """Handle an empty response: most are empty if little is written."""
         node.pace.answered(asked.at, asked.max_wait, False, now)
         if self._figures is not None:
             self._figures.answered(node_id, now - asked.at, response.throttle_time_ms, {})
@@ -574,23 +677,32 @@ class Fetching:
             self._on_change()
 
     def _take_refusal(
-        self, node_id: int, node: _Node, outcome: Outcome, response: FetchResponse, now: float
+        self,
+        node_id: int,
+        node: _Node,
+        outcome: FetchSessionOutcome,
+        response: FetchResponse,
+        now: float,
     ) -> None:
-        """Ask for everything again: at once when only the session was lost, or after a pause."""
+        """Start the session again: at once if only the session was lost, or after a pause."""
         code = response.error_code
         log.debug('node=%s fetch refused: %s, error %s', node_id, outcome.value, code)
-        if outcome is Outcome.EMPTY:
+        if outcome is FetchSessionOutcome.EMPTY:
             node.pace.not_before = now + response.throttle_time_ms / 1000
             return
-        is_at_once = outcome is Outcome.START_OVER
+        is_at_once = outcome is FetchSessionOutcome.START_OVER
         node.pace.failed(now, self._backoff, is_at_once)
-        if code and (error_for_code(code).refresh_metadata or not is_at_once or code == 106):
+        if code and (
+            error_for_code(code).refresh_metadata
+            or not is_at_once
+            or code == FetchSessionTopicIdError.errno
+        ):
             self._pool.refresh()
 
     # ------------------------------------------------------------ the end
 
     def close(self) -> None:
-        """End the sessions with brokers as far as that can be said, and fetch nothing more."""
+        """End the sessions with the brokers that are connected, and fetch no more."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -599,10 +711,10 @@ class Fetching:
         for node in self._nodes.values():
             if node.connecting is not None:
                 node.connecting.cancel()
-        for node_id, session in self._places.sessions.items():
+        for node_id, session in self._selection.sessions.items():
             self._end(node_id, session)
         with self._lock:
-            self._parked.clear()
+            self._buffer.clear()
 
     def _end(self, node_id: int, session: FetchSession) -> None:
         session_id = session.close()
@@ -610,7 +722,7 @@ class Fetching:
             return
         try:
             link = self._pool.fetch_link(node_id)
-        except KafkaError:  # it is gone, and its sessions with it
+        except KafkaError:  # the broker is gone, and its sessions with it
             return
         if link.can_send:
             version = min(self._nodes[node_id].version[2], LAST_WITH_NAMES)
@@ -628,4 +740,4 @@ def _bytes_by_topic(parts: Parts) -> Dict[str, int]:
 
 
 def _ignore(response: Any, error: Optional[KafkaError]) -> None:
-    """Take no note of an answer: nobody waits for it."""
+    """Ignore a response that no caller waits for."""

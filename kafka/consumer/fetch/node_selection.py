@@ -1,49 +1,52 @@
-"""Which broker is asked for which partition: its leader, a replica that is nearer, or nobody now.
+"""Node selection: the broker that each assigned partition is fetched from.
 
-Owns: where each assigned partition is asked for, and since when one that failed is left alone. Does
-not own: positions and leaders themselves (partition_state.py, cluster.py), what a broker was told
-(session.py), requests (manager.py). Follows KIP-320 and KIP-392, and KIP-516 for topics that
-were made anew. Pure; whatever reads the subscription runs under the consumer's lock.
+That is the leader, the preferred read replica (KIP-392), or none while the partition is not
+fetchable, has no leader or backs off after an error. The fetch manager calls it in turns of the
+loop, under the consumer's lock where it reads the subscription. Follows KIP-320, and KIP-516 for
+topics that were deleted and created again. Pure.
 
-Partitions are looked at when something about them has changed, all of them only after Metadata.
+Only partitions that have changed are reviewed; all of them after new metadata.
 """
 
 from __future__ import annotations
 
 import heapq
 import math
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
 
 from kafka.cluster import NO_ID, PartitionState
-from kafka.consumer.fetch.session import FetchSession, Wanted
+from kafka.consumer.fetch.session import FetchSession, WantedPartition
 from kafka.consumer.partition_state import TopicPartitionState
 from kafka.consumer.subscription_state import SubscriptionState
 from kafka.structs import TopicPartition
 
-__all__ = ['Places']
+if TYPE_CHECKING:
+    from kafka.cluster import ClusterMetadata
+
+__all__ = ['NodeSelection']
 
 
 class _Trouble(NamedTuple):
-    """Why a partition is left alone: until then, unless it was moved by a seek."""
+    """The back-off of a partition: until then, unless a seek changed its token."""
 
     token: int
     failures: int
     until: float
 
 
-class Places:
-    """Where each assigned partition is asked for.
+class NodeSelection:
+    """Assigns partitions to the fetch sessions of nodes.
 
-    Arguments: subscription; cluster: a ClusterMetadata; max_partition_bytes: asked for at once;
+    Arguments: subscription; cluster; max_partition_bytes: the usual limit of a partition;
     uses_sessions: as FetchSession.
 
-    Attributes: sessions: what each node is asked for.
+    Attributes: sessions: the FetchSession of each node.
     """
 
     def __init__(
         self,
         subscription: SubscriptionState,
-        cluster: Any,
+        cluster: ClusterMetadata,
         max_partition_bytes: int,
         uses_sessions: bool = True,
     ) -> None:
@@ -58,27 +61,27 @@ class Places:
         self._troubles: Dict[TopicPartition, _Trouble] = {}
         self._grown: Dict[TopicPartition, int] = {}
         self._topic_ids: Dict[str, bytes] = {}
-        # When a partition has to be looked at again; some entries are older than what they tell of.
+        # (time, partition): when to review a partition again. Entries may be outdated.
         self._alarms: List[Tuple[float, TopicPartition]] = []
 
     def __repr__(self) -> str:
-        return '<Places of %d partitions at %d nodes>' % (len(self._at), len(self.sessions))
+        return '<NodeSelection %d partitions at %d nodes>' % (len(self._at), len(self.sessions))
 
     @property
     def next_alarm(self) -> Optional[float]:
-        """When a partition has to be looked at again, None if none has."""
+        """The time of the next review of a partition, or None."""
         return self._alarms[0][0] if self._alarms else None
 
     def is_due(self, now: float) -> bool:
-        """Tell whether there is anything to do or to tell although nothing has changed."""
+        """Return True if a review is due although no partition has changed."""
         if self._leaderless or self._expected:
             return True
         return bool(self._alarms) and self._alarms[0][0] <= now
 
-    # ------------------------------------------------------------ looking at partitions
+    # ------------------------------------------------------------ reviewing partitions
 
     def review(self, partitions: Iterable[TopicPartition], now: float) -> None:
-        """Look at what has changed, and at what was to be left alone until now."""
+        """Review partitions that have changed, and those whose back-off is over."""
         due: Dict[TopicPartition, None] = dict.fromkeys(partitions)
         while self._alarms and self._alarms[0][0] <= now:
             due[heapq.heappop(self._alarms)[1]] = None
@@ -86,27 +89,27 @@ class Places:
             self._place(partition, now)
 
     def review_all(self, now: float) -> None:
-        """Look at all partitions: the leaders may be others."""
+        """Review all partitions, because leaders may have changed."""
         assignment = self._subscription.assignment
         recreated = self._take_topic_ids()
         for partition, state in list(assignment.items()):
             if partition.topic in recreated and state.has_valid_position:
-                # What is at the old position of the new log is anything but what comes next.
+                # The old position means nothing in the log of the new topic.
                 self._subscription.need_offset_reset(partition)
             self._place(partition, now)
 
     def take_leaderless(self) -> Set[str]:
-        """Return topics with partitions that nobody leads, seen since this was called last."""
+        """Return topics with partitions without a leader, seen since the last call."""
         found, self._leaderless = self._leaderless, set()
         return found
 
     def take_expected(self) -> Set[int]:
-        """Return nodes that will be asked once a position is found, since this was called last."""
+        """Return nodes to fetch from once a position is found, seen since the last call."""
         found, self._expected = self._expected, set()
         return found
 
     def _take_topic_ids(self) -> Set[Any]:
-        """Note the ids of topics; return those whose id has changed: their logs begin anew."""
+        """Note the ids of topics; return those whose id has changed: their logs are new."""
         found: Dict[str, bytes] = {}
         for topic in {str(partition.topic) for partition in self._subscription.assignment}:
             topic_id = self._cluster.topic_id(topic)
@@ -119,7 +122,7 @@ class Places:
         }
 
     def _place(self, partition: TopicPartition, now: float) -> None:
-        """Ask whoever is to be asked for a partition now, and nobody else."""
+        """Move a partition to the session of the node to fetch it from, or to none."""
         state = self._subscription.assignment.get(partition)
         if state is None:
             self._troubles.pop(partition, None)
@@ -169,7 +172,7 @@ class Places:
         return preferred
 
     def _forgive(self, partition: TopicPartition) -> None:
-        """Let a new leader be asked at once; but not for what no leader can make readable."""
+        """End the back-off because of a new leader, unless the records are unreadable."""
         trouble = self._troubles.get(partition)
         if trouble is not None and trouble.until < math.inf:
             del self._troubles[partition]
@@ -193,22 +196,22 @@ class Places:
         assert state.fetch_offset is not None
         session.want(
             partition,
-            Wanted(
+            WantedPartition(
                 state.fetch_offset,
                 self._grown.get(partition, self._max_partition_bytes),
                 -1 if known is None else known.leader_epoch,
-                self._cluster.topic_id(partition.topic),
+                self._cluster.topic_id(str(partition.topic)),
                 state.token,
             ),
         )
 
-    # ------------------------------------------------------------ what answers change
+    # ------------------------------------------------------------ by responses
 
     def advance(self, node: int, partition: TopicPartition, state: TopicPartitionState) -> None:
-        """Ask for what comes behind records that a node gave; the others have their turn first."""
+        """Continue after the records that a node sent; other partitions are served first."""
         self._troubles.pop(partition, None)
         if self._at.get(partition) != node:
-            return  # it is asked for elsewhere by now, or not at all: somebody will look
+            return  # it has moved meanwhile, and will be reviewed
         session = self.sessions[node]
         session.served(partition)
         before = session.latest(partition)
@@ -216,12 +219,12 @@ class Places:
             session.want(partition, before._replace(offset=state.fetch_offset, token=state.token))
 
     def leave_alone(self, partition: TopicPartition, token: int, now: float, seconds: Any) -> None:
-        """Ask nobody for a partition for a while.
+        """Back off from a partition.
 
-        Arguments: seconds: a function of the number of failures in a row that returns for how long.
+        Arguments: seconds: returns the back-off after a number of failures in a row.
         """
         before = self._troubles.get(partition)
-        # Success is not told of partitions without news: what is long ago does not count.
+        # A response without records reports no success: ignore failures of long ago.
         is_new = before is None or before.token != token or now > before.until + seconds(99)
         failures = 1 if is_new or before is None else before.failures + 1
         trouble = _Trouble(token, failures, now + seconds(failures))
@@ -231,7 +234,7 @@ class Places:
     def prefer(
         self, partition: TopicPartition, state: TopicPartitionState, node: int, until: float
     ) -> None:
-        """Ask a replica that is nearer, until a time; naming it again does not prolong it."""
+        """Fetch from a preferred replica until a time; naming it again does not prolong it."""
         if state.preferred_replica == node:
             return
         state.prefer(node, until)
@@ -242,16 +245,16 @@ class Places:
         self._place(partition, now)
 
     def leader_told(self, partition: TopicPartition, now: float) -> None:
-        """Ask a new leader at once, whom a broker has named in its refusal (KIP-951)."""
+        """Fetch at once from the new leader that a response has named (KIP-951)."""
         self._place(partition, now)
 
     def is_follower(self, partition: TopicPartition, node: int) -> bool:
-        """Tell whether a node that answered is not the leader."""
+        """Return True if a node that responded is not the leader."""
         leader = self._cluster.leader_for_partition(partition)
         return leader is not None and leader != node
 
     def avoid(self, node: int) -> None:
-        """Ask the leaders for what a node was preferred for: it does not answer."""
+        """Fetch from the leaders again what a preferred replica does not deliver."""
         session = self.sessions.get(node)
         for partition in [] if session is None else session.wanted():
             state = self._subscription.assignment.get(partition)
@@ -259,12 +262,12 @@ class Places:
                 state.prefer(None)
 
     def grow(self, partition: TopicPartition, asked: int, most: int) -> bool:
-        """Ask for twice as much of a partition; False if it was asked for the most already."""
+        """Double the limit of a partition; return False if it is the largest already."""
         if asked >= most:
             return False
         self._grown[partition] = min(most, max(1, 2 * asked))
         return True
 
     def grown(self, partition: TopicPartition) -> Optional[int]:
-        """Return how much is asked for since a message was cut off; None: as usual."""
+        """Return the limit of a partition since a message was cut off; None: the usual one."""
         return self._grown.get(partition)

@@ -1,7 +1,7 @@
-"""AbstractPartitionAssignor: what the assignor of a classic group is to its consumer.
+"""AbstractPartitionAssignor: the interface of the assignors of a classic group.
 
-Owns that contract and what the assignors of this package have in common. How those of several eras
-are called is in adapt.py.
+The base of this package's assignors and of those that programs write. adapt.py calls the assignors
+of all releases.
 """
 
 from __future__ import annotations
@@ -9,13 +9,16 @@ from __future__ import annotations
 import abc
 import enum
 import logging
-from typing import Any, Callable, ClassVar, Dict, Iterable, List, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, ClassVar, Dict, Iterable, List, Mapping, Sequence
 
 from kafka.coordinator.assignors.subscriptions import GroupSubscription, Partition, by_topic
 from kafka.coordinator.protocol import (
     ConsumerProtocolMemberAssignment,
     ConsumerProtocolMemberMetadata,
 )
+
+if TYPE_CHECKING:
+    from kafka.cluster import ClusterMetadata
 
 __all__ = ['AbstractPartitionAssignor', 'RebalanceProtocol']
 
@@ -41,7 +44,7 @@ class AbstractPartitionAssignor(abc.ABC):
         """What members of the group know this assignor by."""
 
     @abc.abstractmethod
-    def assign(self, cluster: Any, members: Any) -> Dict[str, Any]:
+    def assign(self, cluster: ClusterMetadata, members: Any) -> Dict[str, Any]:
         """Return who gets what: {member id: ConsumerProtocolMemberAssignment}.
 
         Arguments: cluster: whose partitions_for_topic(topic) tells the partitions; members:
@@ -77,7 +80,9 @@ class ByClass(AbstractPartitionAssignor):
         """Do nothing."""
 
 
-def partitions_of(cluster: Any, members: Iterable[GroupSubscription]) -> Dict[str, List[int]]:
+def partitions_of(
+    cluster: ClusterMetadata, members: Iterable[GroupSubscription]
+) -> Dict[str, List[int]]:
     """Return {topic: [partition]}, ascending, of all subscribed topics that are known.
 
     The others are left out, with a warning.

@@ -1,14 +1,15 @@
-"""The assignors of all eras, and those that programs write, behind one call.
+"""The interface through which a member calls assignors of all releases, and those of programs.
 
-Owns what a member of a classic group asks of an assignor: which bytes to join with, who gets what,
-and to take note of an assignment. Those of 1.x and 2.x are mostly classes with class methods and
-take note of the assignment alone; 3.0 has objects, which are told the generation too and get a list
-of members. An assignor is also named: 'range', 'roundrobin', 'sticky', 'cooperative-sticky'.
+A member of a classic group asks an Assignor for the subscription to join with, for the assignment
+of all members, and tells it its own. Assignors of 1.x and 2.x are mostly classes with class
+methods, which are told the assignment alone; those of 3.0 are objects, which are told the
+generation too and get a list of members. An assignor may also be given by name: 'range',
+'roundrobin', 'sticky', 'cooperative-sticky'.
 """
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional, Sequence
 
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
@@ -30,6 +31,9 @@ from kafka.coordinator.assignors.subscriptions import (
 )
 from kafka.errors import IllegalStateError, KafkaConfigurationError
 from kafka.partitioner.adapt import takes
+
+if TYPE_CHECKING:
+    from kafka.cluster import ClusterMetadata
 
 __all__ = [
     'Assignor',
@@ -92,7 +96,9 @@ class Assignor:
             wanted = wanted._replace(owned=(), generation=-1)
         return encode_subscription(wanted._replace(rack=rack or wanted.rack))
 
-    def assign(self, cluster: Any, members: Mapping[str, GroupSubscription]) -> Dict[str, bytes]:
+    def assign(
+        self, cluster: ClusterMetadata, members: Mapping[str, GroupSubscription]
+    ) -> Dict[str, bytes]:
         """Return what each member of the group gets: {member id: bytes for SyncGroup}.
 
         A cooperative one gives nobody what somebody else still owns, even if it was written to.
@@ -189,7 +195,7 @@ def _make(given: Any) -> Any:
 
 
 def _is_of_class(found: type) -> bool:
-    """Tell whether a class is used as it is, because its methods are those of the class."""
+    """Return True if a class is used as it is, because its methods are those of the class."""
     defined: Dict[str, Any] = {}
     for each in reversed(found.__mro__):
         defined.update(vars(each))

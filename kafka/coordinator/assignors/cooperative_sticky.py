@@ -1,14 +1,15 @@
-"""CooperativeStickyAssignor: as the sticky one, but nobody stops reading what stays its own.
+"""CooperativeStickyAssignor: the sticky assignment, without stopping partitions that stay.
 
-Owns how members tell the leader what they own (KIP-429): in the fields of subscriptions from v1 on,
-with the generation from v2 on (KIP-792), which for v1 is in the user data. What would change its
-owner is given to nobody at first: its owner gives it up and everybody joins again.
+Members tell the leader what they own (KIP-429) in the fields of subscriptions from version 1 on,
+and the generation from version 2 on (KIP-792); for version 1 it is in the user data. A partition
+that changes its owner is assigned to nobody at first: its owner gives it up, and the group
+rebalances again.
 """
 
 from __future__ import annotations
 
 import struct
-from typing import Any, ClassVar, Dict, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Dict, Iterable, Sequence
 
 from kafka.coordinator.assignors.abstract import OnClassOrObject, RebalanceProtocol, assignments
 from kafka.coordinator.assignors.stickiness import Claims, withhold
@@ -23,6 +24,9 @@ from kafka.coordinator.protocol import (
     ConsumerProtocolMemberMetadata,
 )
 from kafka.protocol.consumer_protocol import TopicPartition as TopicPartitions
+
+if TYPE_CHECKING:
+    from kafka.cluster import ClusterMetadata
 
 __all__ = ['CooperativeStickyAssignor']
 
@@ -43,7 +47,9 @@ class CooperativeStickyAssignor(StickyPartitionAssignor):
         return [RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER]
 
     @OnClassOrObject
-    def assign(self, cluster: Any, members: Any) -> Dict[str, ConsumerProtocolMemberAssignment]:
+    def assign(
+        self, cluster: ClusterMetadata, members: Any
+    ) -> Dict[str, ConsumerProtocolMemberAssignment]:
         """Return who gets what, see AbstractPartitionAssignor."""
         wanted = [_with_generation(member) for member in read_members(members)]
         claims = Claims.of(wanted)

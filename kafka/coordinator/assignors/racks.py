@@ -1,14 +1,17 @@
-"""Who reads a partition from near by: racks of members and of replicas (KIP-881).
+"""The racks of members and of replicas, for assignors that prefer near replicas (KIP-881).
 
-Owns whether racks count at all and which member matches which partition. What is done with that is
-each assignor's.
+Says whether racks count at all, and which member matches which partition; each assignor uses that
+in its own way. Pure.
 """
 
 from __future__ import annotations
 
-from typing import Any, Dict, FrozenSet, Iterable, Mapping, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Dict, FrozenSet, Iterable, Mapping, Optional, Sequence, Tuple
 
 from kafka.coordinator.assignors.subscriptions import GroupSubscription
+
+if TYPE_CHECKING:
+    from kafka.cluster import ClusterMetadata
 
 __all__ = ['Racks']
 
@@ -26,7 +29,7 @@ class Racks:
 
     def __init__(
         self,
-        cluster: Any,
+        cluster: ClusterMetadata,
         members: Iterable[GroupSubscription],
         partitions: Mapping[str, Sequence[int]],
     ) -> None:
@@ -40,7 +43,7 @@ class Racks:
                 self._topics[topic] = _racks_of_topic(cluster, topic, numbers)
 
     def matter_to(self, topic: str, members: Iterable[str]) -> bool:
-        """Tell whether it makes a difference which of the members reads which partition."""
+        """Return True if it makes a difference which of the members reads which partition."""
         racked = self._topics.get(topic)
         if not racked:
             return False
@@ -55,12 +58,12 @@ class Racks:
         return self._topics.get(partition[0], {}).get(partition[1], frozenset())
 
     def match(self, member: str, partition: Tuple[str, int]) -> bool:
-        """Tell whether a member need not look beyond its rack; one without rack never minds."""
+        """Return True if a member need not look beyond its rack; one without rack never minds."""
         rack = self.of_members[member]
         return rack is None or rack in self.of_partition(partition)
 
 
-def _racks_of_topic(cluster: Any, topic: str, numbers: Iterable[int]) -> Racked:
+def _racks_of_topic(cluster: ClusterMetadata, topic: str, numbers: Iterable[int]) -> Racked:
     racked: Racked = {}
     for number in numbers:
         state = cluster.partition(topic, number)

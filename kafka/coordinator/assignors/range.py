@@ -1,19 +1,21 @@
-"""RangePartitionAssignor: of each topic every subscriber gets a run of neighbouring partitions.
+"""RangePartitionAssignor: every subscriber of a topic gets a range of its partitions.
 
-Owns that rule (engine-semantics 5.8) and its form with racks (KIP-881): first, as far as the quota
-of each goes, what a member can read in its own rack; partitions of one number in topics of equal
-size and subscribers stay together.
+With racks (KIP-881) each member first gets, up to its quota, what it can read in its own rack;
+partitions of the same number in topics of equal size and subscribers stay together.
 """
 
 from __future__ import annotations
 
 from itertools import islice
-from typing import Any, Callable, Dict, Iterable, List, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Sequence, Tuple
 
 from kafka.coordinator.assignors.abstract import ByClass, partitions_of
 from kafka.coordinator.assignors.racks import Racks
 from kafka.coordinator.assignors.subscriptions import read_members
 from kafka.coordinator.protocol import ConsumerProtocolMemberAssignment
+
+if TYPE_CHECKING:
+    from kafka.cluster import ClusterMetadata
 
 __all__ = ['RangePartitionAssignor']
 
@@ -27,7 +29,9 @@ class RangePartitionAssignor(ByClass):
     name = 'range'
 
     @classmethod
-    def assign(cls, cluster: Any, members: Any) -> Dict[str, ConsumerProtocolMemberAssignment]:
+    def assign(
+        cls, cluster: ClusterMetadata, members: Any
+    ) -> Dict[str, ConsumerProtocolMemberAssignment]:
         """Return who gets what, see AbstractPartitionAssignor."""
         wanted = read_members(members)
         partitions = partitions_of(cluster, wanted)

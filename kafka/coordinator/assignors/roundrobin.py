@@ -1,16 +1,16 @@
-"""RoundRobinPartitionAssignor: partitions are dealt to the members in turn.
-
-Owns that rule (engine-semantics 5.8).
-"""
+"""RoundRobinPartitionAssignor: partitions are dealt to the members in turn."""
 
 from __future__ import annotations
 
 from itertools import cycle
-from typing import Any, Dict, List
+from typing import TYPE_CHECKING, Any, Dict, List
 
 from kafka.coordinator.assignors.abstract import ByClass, assignments, partitions_of
 from kafka.coordinator.assignors.subscriptions import Partition, read_members
 from kafka.coordinator.protocol import ConsumerProtocolMemberAssignment
+
+if TYPE_CHECKING:
+    from kafka.cluster import ClusterMetadata
 
 __all__ = ['RoundRobinPartitionAssignor']
 
@@ -26,7 +26,9 @@ class RoundRobinPartitionAssignor(ByClass):
     name = 'roundrobin'
 
     @classmethod
-    def assign(cls, cluster: Any, members: Any) -> Dict[str, ConsumerProtocolMemberAssignment]:
+    def assign(
+        cls, cluster: ClusterMetadata, members: Any
+    ) -> Dict[str, ConsumerProtocolMemberAssignment]:
         """Return who gets what, see AbstractPartitionAssignor."""
         wanted = read_members(members)
         shares: Dict[str, List[Partition]] = {each.member_id: [] for each in wanted}

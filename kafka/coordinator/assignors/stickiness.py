@@ -1,16 +1,15 @@
-"""How partitions are shared so that the shares are even and as few as possible move.
+"""The sticky assignment: even shares, with as few partitions moved as possible.
 
-Owns the rules that both sticky assignors have in common (KIP-54, engine-semantics 5.8), in the
-order of their weight: balance, keep what was owned, racks. Who owned what is told by the members;
-where two claim one partition the later generation is right, and of one generation neither. How
-that is told, and what is done with the result, is each assignor's.
+The rules that both sticky assignors share (KIP-54), in the order of their weight: balance, keeping
+owned partitions, racks. Members tell what they own; if two claim a partition, the later generation
+is right, and of one generation neither. Pure.
 
-Where all members want the same topics the shares are counted out. Otherwise each free partition
-goes to who has least of those that may have it, and then partitions move from who has more to who
-has less for as long as that makes shares more even, also along a chain of members that each pass
-one on. What was free moves first, and what was owned only where that is not enough. So the shares
-are as even as can be whatever was owned before, and what cooperative members were promised in one
-round fits in the next round without moving anything else.
+If all members want the same topics, the shares are computed directly. Otherwise each free partition
+goes to the member with the fewest of those that may have it; then partitions move from members with
+more to members with fewer as long as that makes shares more even, also along a chain of members
+that each pass one on. Free partitions move first, owned ones only if that is not enough. So the
+shares are as even as possible whatever was owned before, and what cooperative members were promised
+in one round fits in the next round without moving anything else.
 """
 
 from __future__ import annotations

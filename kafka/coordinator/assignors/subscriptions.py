@@ -1,9 +1,9 @@
-"""What members of a classic group want, own and get: as values, as bytes, and of every era's shape.
+"""Subscriptions and assignments of the members of a classic group, as values and as bytes.
 
-Owns GroupSubscription, the bytes inside JoinGroup and SyncGroup (protocol type "consumer",
-engine-semantics 5.7) and reading the members that an assignor is given. An int16 with the version
-stands before the fields; a higher version than known is read with the newest known layout, and
-what stands behind it is ignored. What assignors do with them is in their own modules.
+GroupSubscription, the bytes inside JoinGroup and SyncGroup (protocol type "consumer"), and the
+members that an assignor is given. Used by assignors and members of classic groups. An int16 with
+the version precedes the fields; a higher version than known is read with the newest known layout,
+and what follows it is ignored. Pure.
 """
 
 from __future__ import annotations

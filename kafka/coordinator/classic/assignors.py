@@ -1,13 +1,13 @@
-"""The assignors of a member of a classic group: what they make of its calls.
+"""The assignors of a member of a classic group, as its requests and responses need them.
 
-Owns what a member says of itself with JoinGroup, which assignor the group has chosen, sharing as
-the leader, reading what the leader has shared, and what becomes of errors of assignors. Does not
-own: assignors (assignors/), when which of this is needed (coordinator.py).
+Subscriptions for JoinGroup, the assignor that the group has chosen, the assignment by the leader,
+and the assignment of this member. An error raised by an assignor becomes an AssignorError. Called
+by ClassicMember in turns of the loop.
 """
 
 from __future__ import annotations
 
-from typing import AbstractSet, Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, AbstractSet, Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from kafka.coordinator.assignors.adapt import (
     Assignor,
@@ -18,6 +18,9 @@ from kafka.coordinator.assignors.adapt import (
 from kafka.coordinator.classic.requests import PROTOCOL_TYPE
 from kafka.errors import KafkaError
 from kafka.structs import TopicPartition
+
+if TYPE_CHECKING:
+    from kafka.cluster import ClusterMetadata
 
 __all__ = ['AssignorError', 'MemberAssignors', 'subscriptions_of']
 
@@ -61,7 +64,7 @@ class MemberAssignors:
         return named[0] if named else None
 
     def share(
-        self, assignor: Assignor, cluster: Any, members: Dict[str, GroupSubscription]
+        self, assignor: Assignor, cluster: ClusterMetadata, members: Dict[str, GroupSubscription]
     ) -> Dict[str, bytes]:
         """Return what each member gets. Raises AssignorError."""
         given: Dict[str, bytes] = _of(assignor, assignor.assign, cluster, members)

@@ -1,36 +1,47 @@
-"""A member of a classic group: the conversations with its coordinator, in turns of the loop.
+"""The driver of a member of a classic group: its requests to the coordinator, and its rebalances.
 
-Owns who is asked when, waiting, back-off, heartbeats, and the steps that are put up for the thread
-that polls. Does not own: what has to be done and what an answer means (state_machine.py), requests
-(requests.py), assigning (leader.py, assignors.py), commits (coordinator/commits/manager.py),
-LeaveGroup (leave_group.py).
+The engine of a consumer makes one. The state is that of ClassicMembership; the driver sends the
+requests that it needs, with back-off, and offers RebalanceSteps to the polling thread. Everything
+runs in turns of the loop, except for `polled()` and what Member says may be called from any thread.
 
-One coroutine goes through the rebalances; it sleeps while the member is stable. What is due later
-is one timer (heartbeats: heartbeats.py). JoinGroup and SyncGroup go over a connection of
-their own, because a broker parks them, and everything behind them (Pool.group_link()).
+One coroutine goes through the rebalances and sleeps while the member is stable; one timer covers
+heartbeats and the poll interval. JoinGroup and SyncGroup have a connection of their own: a broker
+delays their responses, and with them those of all later requests on that connection
+(Pool.group_link()).
 """
 
 from __future__ import annotations
 
 import logging
 import random
-from typing import Any, Callable, Dict, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, ContextManager, Dict, FrozenSet, Optional, Sequence
 
 from kafka.coordinator.assignors.adapt import Assignor
 from kafka.coordinator.classic.assignors import AssignorError, MemberAssignors, subscriptions_of
 from kafka.coordinator.classic.heartbeats import HeartbeatSender
 from kafka.coordinator.classic.leader import GroupLeader
-from kafka.coordinator.classic.leave_group import say_goodbye
 from kafka.coordinator.classic.requests import (
     join_request,
     join_seconds,
+    leave_request,
     rebalance_seconds,
     session_seconds,
     sync_request,
 )
-from kafka.coordinator.classic.state_machine import Membership, Need, StepPlan, Who
-from kafka.coordinator.classic.transitions import Call, Reason, State, Verdict, error_of, verdict_of
-from kafka.coordinator.member import GroupSettings, Member, Step
+from kafka.coordinator.classic.state_machine import (
+    Call,
+    ClassicErrorAction,
+    ClassicMembership,
+    ClassicMemberState,
+    Generation,
+    Need,
+    Reason,
+    StepPlan,
+    classic_error_action,
+    error_of,
+)
+from kafka.coordinator.group_settings import GroupSettings
+from kafka.coordinator.member import Member, RebalanceStep
 from kafka.coordinator.rebalance_log import RebalanceLog
 from kafka.errors import (
     BrokerResponseError,
@@ -40,21 +51,27 @@ from kafka.errors import (
     ProtocolError,
     UnsupportedVersionError,
 )
-from kafka.net.link_parts import backoff_seconds
+from kafka.net.link_parts import backoff_seconds, session_of
 from kafka.net.loop.tasks import Alarm, Event, Task, Waiter
 from kafka.net.routes import GROUP
 from kafka.protocol.api import choose_version
-from kafka.protocol.group import JoinGroupRequest
+from kafka.protocol.group import JoinGroupRequest, LeaveGroupRequest
 from kafka.structs import ConsumerGroupMetadata, TopicPartition
+
+if TYPE_CHECKING:
+    from kafka.cluster import ClusterMetadata
+    from kafka.consumer.subscription_state import SubscriptionState
+    from kafka.net.loop.event_loop import EventLoop
+    from kafka.net.pool import Pool
 
 __all__ = ['AssignorError', 'ClassicMember']
 
 log = logging.getLogger(__name__)
 
 _STATES = {
-    State.UNJOINED: '<unjoined>',
-    State.FAILED: '<unjoined>',
-    State.STABLE: '<stable>',
+    ClassicMemberState.UNJOINED: '<unjoined>',
+    ClassicMemberState.FAILED: '<unjoined>',
+    ClassicMemberState.STABLE: '<stable>',
 }
 
 
@@ -67,11 +84,11 @@ class ClassicMember(Member):
 
     def __init__(
         self,
-        loop: Any,
-        pool: Any,
+        loop: EventLoop,
+        pool: Pool,
         settings: GroupSettings,
-        subscription: Any,
-        lock: Any,
+        subscription: SubscriptionState,
+        lock: ContextManager[Any],
         assignors: Sequence[Assignor],
         on_change: Callable[[], Any],
         chance: Optional[random.Random] = None,
@@ -83,7 +100,7 @@ class ClassicMember(Member):
         self._lock = lock
         self._assignors = MemberAssignors(assignors)
         self._chance = chance or random.Random()
-        self._membership = Membership(settings, self._assignors.is_cooperative)
+        self._membership = ClassicMembership(settings, self._assignors.is_cooperative)
         self._leader = GroupLeader(loop, pool, settings)
         self._heartbeats = HeartbeatSender(
             loop, pool, settings, self._membership, self._backoff, self._on_heartbeat
@@ -118,7 +135,7 @@ class ClassicMember(Member):
     @property
     def is_stable(self) -> bool:
         """See Member.is_stable."""
-        return self._membership.state is State.STABLE
+        return self._membership.state is ClassicMemberState.STABLE
 
     @property
     def can_commit(self) -> bool:
@@ -168,14 +185,14 @@ class ClassicMember(Member):
         if code is None:
             code = getattr(error, 'errno', None)
         if code is not None:
-            sender = None if who is None else Who(who.generation_id, who.member_id)
+            sender = None if who is None else Generation(who.generation_id, who.member_id)
             self._membership.on_commit(sender, code)
             self._changed()
 
     async def until_commits(self, refused: Optional[ConsumerGroupMetadata] = None) -> bool:
         """See Member.until_commits()."""
         member = self._membership
-        was = None if refused is None else Who(refused.generation_id, refused.member_id)
+        was = None if refused is None else Generation(refused.generation_id, refused.member_id)
         while not member.takes_commits or member.who == was:
             if self._is_closed or not member.is_asking:
                 return False
@@ -189,7 +206,7 @@ class ClassicMember(Member):
         self._drop_step()
         self._leader.resign(self._read_topics() or ())
         self._show()
-        await say_goodbye(self._loop, self._pool, self.settings, who, reason, timeout)
+        await leave_group(self._loop, self._pool, self.settings, who, reason, timeout)
 
     def close(self) -> None:
         """See Member.close()."""
@@ -210,14 +227,14 @@ class ClassicMember(Member):
         self._membership.poll(now)
         self._changed()
 
-    def _read_topics(self) -> Any:
+    def _read_topics(self) -> Optional[FrozenSet[str]]:
         with self._lock:
-            topics = self._subscription.subscription
-            topics = None if topics is None else frozenset(topics)
+            subscribed = self._subscription.subscription
+            topics = None if subscribed is None else frozenset(subscribed)
         self._membership.set_topics(topics)
         return topics
 
-    def _on_metadata(self, cluster: Any) -> None:
+    def _on_metadata(self, cluster: ClusterMetadata) -> None:
         if self._look_at_partitions():
             self._changed()
 
@@ -306,7 +323,7 @@ class ClassicMember(Member):
     async def _take(self, plan: StepPlan) -> None:
         """Put up a step, and wait until the thread that polls has taken it or it is withdrawn."""
         deadline = self._loop.time() + self._membership.rebalance_timeout
-        step = Step(
+        step = RebalanceStep(
             self._loop, plan.kind, plan.partitions, plan.owned, plan.commits, deadline, plan.tells
         )
         self.step, self._plan = step, plan
@@ -315,7 +332,7 @@ class ClassicMember(Member):
         self.step = self._plan = None
         if not step.is_withdrawn:
             self._membership.step_done(plan)
-            if self._membership.state is State.STABLE:
+            if self._membership.state is ClassicMemberState.STABLE:
                 self._log.joined(self._membership.who.generation, len(plan.owned))
                 if self.figures is not None:
                     self.figures.rebalanced(self._loop.time() - self._began_at)
@@ -345,7 +362,7 @@ class ClassicMember(Member):
             code = error.errno if isinstance(error, BrokerResponseError) else None
             if code is None or isinstance(error, UnsupportedVersionError):
                 member.refuse(error)
-            elif verdict_of(Call.JOIN, code) is Verdict.FATAL:
+            elif classic_error_action(Call.JOIN, code) is ClassicErrorAction.FATAL:
                 member.fail(self._error(code))
             else:
                 member.refuse(self._error(code))
@@ -439,28 +456,33 @@ class ClassicMember(Member):
 
     async def _on_join(self, answer: Any) -> None:
         member = self._membership
-        who = Who(answer.generation_id, answer.member_id)
-        verdict = member.on_join(answer.error_code, who, self._loop.time())
-        if verdict is Verdict.GOOD:
+        who = Generation(answer.generation_id, answer.member_id)
+        action = member.on_join(answer.error_code, who, self._loop.time())
+        if action is ClassicErrorAction.GOOD:
             self._answer = answer
             self._assignor = self._assignors.chosen(answer)
             if self._assignor is None:
                 text = 'group %s has the protocol %s of type %s, which this member does not know'
                 told = (self.settings.group_id, answer.protocol_name, answer.protocol_type)
                 member.fail(InconsistentGroupProtocolError(text % told))
-        await self._follow(verdict, 'JoinGroup', answer.error_code)
+        await self._follow(action, 'JoinGroup', answer.error_code)
 
-    async def _follow(self, verdict: Verdict, what: str, code: int) -> None:
+    async def _follow(self, action: ClassicErrorAction, what: str, code: int) -> None:
         """Do what an answer to JoinGroup or SyncGroup demands of who sends."""
         self._show()
-        if verdict in (Verdict.GOOD, Verdict.TAKE_ID, Verdict.LOST, Verdict.LOST_ID):
+        if action in (
+            ClassicErrorAction.GOOD,
+            ClassicErrorAction.TAKE_ID,
+            ClassicErrorAction.LOST,
+            ClassicErrorAction.LOST_ID,
+        ):
             self._failures = 0
             return
-        if verdict is Verdict.REFIND:
+        if action is ClassicErrorAction.REFIND:
             self._pool.forget_coordinator(GROUP, self.settings.group_id)
-        if verdict in (Verdict.REFIND, Verdict.RETRY):
+        if action in (ClassicErrorAction.REFIND, ClassicErrorAction.RETRY):
             self._log.failed(what, self._error(code))
-        if verdict is not Verdict.FATAL:
+        if action is not ClassicErrorAction.FATAL:
             await self._pause()
 
     # ------------------------------------------------------------ SyncGroup
@@ -485,7 +507,7 @@ class ClassicMember(Member):
         if answer is not None:
             await self._on_sync(assignor, answer)
 
-    def _is_still(self, who: Who) -> bool:
+    def _is_still(self, who: Generation) -> bool:
         return self._membership.who == who and self._membership.needs() is Need.SYNC
 
     async def _lead(self, assignor: Assignor, answer: Any) -> Dict[str, bytes]:
@@ -511,10 +533,10 @@ class ClassicMember(Member):
             except (AssignorError, ProtocolError) as error:
                 await self._refuse(error)
                 return
-        verdict = member.on_sync(code, set(assigned), self._loop.time())
-        is_foreign = verdict is Verdict.GOOD and member.needs() is Need.JOIN
+        action = member.on_sync(code, set(assigned), self._loop.time())
+        is_foreign = action is ClassicErrorAction.GOOD and member.needs() is Need.JOIN
         self._foreign = self._foreign + 1 if is_foreign else 0
-        await self._follow(verdict, 'SyncGroup', code)
+        await self._follow(action, 'SyncGroup', code)
         if self._foreign > 1:  # topics that have changed meanwhile are so once; not an assignor
             await self._loop.sleep(self._backoff(self._foreign - 1))
 
@@ -541,7 +563,10 @@ class ClassicMember(Member):
         if self.figures is not None and heartbeats.took is not None:
             self.figures.heartbeat(heartbeats.answered_at, heartbeats.took)
             heartbeats.took = None
-        if self._membership.state is not State.STABLE or self._membership.error is not self.error:
+        if (
+            self._membership.state is not ClassicMemberState.STABLE
+            or self._membership.error is not self.error
+        ):
             self._changed()
         self._arm()
 
@@ -558,6 +583,40 @@ class ClassicMember(Member):
         )
         who = self._membership.expire()
         self._loop.spawn(
-            say_goodbye(self._loop, self._pool, settings, who, text, settings.request_timeout)
+            leave_group(self._loop, self._pool, settings, who, text, settings.request_timeout)
         )
         self._changed()
+
+
+async def leave_group(
+    loop: EventLoop,
+    pool: Pool,
+    settings: GroupSettings,
+    who: Generation,
+    reason: str,
+    timeout: float,
+) -> None:
+    """Send LeaveGroup within so many seconds; errors of brokers are logged, not raised.
+
+    A static member does not leave: it comes back, or its session times out. A member without an id
+    has not joined.
+    """
+    if not who.member_id or settings.group_instance_id is not None:
+        return
+    try:
+        await loop.within(timeout, _send_leave(pool, settings, who, reason))
+    except KafkaError as error:
+        log.info(
+            'group=%s: the coordinator was not told that %s leaves, and notices it after'
+            ' session_timeout_ms=%d: %s',
+            settings.group_id,
+            who.member_id,
+            round(settings.session_timeout * 1000),
+            error,
+        )
+
+
+async def _send_leave(pool: Pool, settings: GroupSettings, who: Generation, reason: str) -> None:
+    link = await pool.group_link(settings.group_id)
+    version = choose_version(LeaveGroupRequest, session_of(link).versions.ranges)
+    await link.request(leave_request(settings, who, reason, version), None, version)

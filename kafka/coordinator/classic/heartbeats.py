@@ -1,21 +1,28 @@
-"""Heartbeats of a member of a classic group: sent without a coroutine, repeated soon if one fails.
+"""The heartbeats of a member of a classic group: sending, repeating and logging.
 
-Owns the sending and what is logged of a coordinator that does not answer. Does not own: when one is
-due and what an answer means (state_machine.py), the timer (coordinator.py).
+ClassicMember makes one sender and calls it when a heartbeat is due. A heartbeat needs no coroutine
+while the coordinator is connected. Runs in turns of the loop.
 """
 
 from __future__ import annotations
 
 import logging
 from functools import partial
-from typing import Any, Callable, Optional
+from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from kafka.coordinator.classic.requests import heartbeat_request
-from kafka.coordinator.classic.state_machine import Membership, Who
-from kafka.coordinator.classic.transitions import Verdict
+from kafka.coordinator.classic.state_machine import (
+    ClassicErrorAction,
+    ClassicMembership,
+    Generation,
+)
 from kafka.coordinator.group_settings import GroupSettings
 from kafka.errors import KafkaError, UnsupportedVersionError, for_code
 from kafka.net.routes import GROUP
+
+if TYPE_CHECKING:
+    from kafka.net.loop.event_loop import EventLoop
+    from kafka.net.pool import Pool
 
 __all__ = ['HeartbeatSender']
 
@@ -31,10 +38,10 @@ class HeartbeatSender:
 
     def __init__(
         self,
-        loop: Any,
-        pool: Any,
+        loop: EventLoop,
+        pool: Pool,
         settings: GroupSettings,
-        membership: Membership,
+        membership: ClassicMembership,
         backoff: Callable[[int], float],
         on_told: Callable[[], Any],
     ) -> None:
@@ -58,7 +65,7 @@ class HeartbeatSender:
         else:
             self._loop.spawn(self._find_and_send(who, number))
 
-    async def _find_and_send(self, who: Who, number: int) -> None:
+    async def _find_and_send(self, who: Generation, number: int) -> None:
         settings = self._settings
         try:
             link = await self._loop.within(
@@ -69,14 +76,14 @@ class HeartbeatSender:
         else:
             self._submit(link, who, number)
 
-    def _submit(self, link: Any, who: Who, number: int) -> None:
+    def _submit(self, link: Any, who: Generation, number: int) -> None:
         settings = self._settings
         seconds = min(settings.request_timeout, settings.session_timeout)
         call = partial(self._on_outcome, link, who, number)
         link.submit(heartbeat_request(settings, who), call, seconds)
 
     def _on_outcome(
-        self, link: Any, who: Who, number: int, response: Any, error: Optional[KafkaError]
+        self, link: Any, who: Generation, number: int, response: Any, error: Optional[KafkaError]
     ) -> None:
         if isinstance(error, UnsupportedVersionError):
             # It let this member in. Brokers of 0.9 do not say what they are, and are taken for
@@ -84,21 +91,21 @@ class HeartbeatSender:
             link.close()
         if who != self._membership.who or not self._membership.heartbeats.counts(number):
             return
-        verdict = Verdict.REFIND
+        action = ClassicErrorAction.REFIND
         if error is None:
             code = response.error_code
-            verdict = self._membership.on_heartbeat(who, code, self._loop.time())
+            action = self._membership.on_heartbeat(who, code, self._loop.time())
             error = for_code(code)()
-        if verdict in (Verdict.REFIND, Verdict.RETRY):
-            self._on_missed(verdict, error)
+        if action in (ClassicErrorAction.REFIND, ClassicErrorAction.RETRY):
+            self._on_missed(action, error)
         else:
             self._missed = 0
         self._on_told()
 
-    def _on_missed(self, verdict: Verdict, error: KafkaError) -> None:
+    def _on_missed(self, action: ClassicErrorAction, error: KafkaError) -> None:
         """Try again soon: the coordinator was not reached, or is none."""
         settings, member, now = self._settings, self._membership, self._loop.time()
-        if verdict is Verdict.REFIND:
+        if action is ClassicErrorAction.REFIND:
             self._pool.forget_coordinator(GROUP, settings.group_id)
         self._missed += 1
         if member.is_beating:

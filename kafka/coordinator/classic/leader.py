@@ -1,17 +1,22 @@
-"""What the leader of a classic group does beside its own part: it watches the topics of all.
+"""The leader of a classic group: it follows the topics of all members.
 
-Owns the topics of all members: they are asked about before each assignment, and another one is due
-when their partitions change, or the racks of replicas where members have racks (KIP-881). Does not
-own: the assignors (assignors/adapt.py), when there is an assignment to make (coordinator.py).
+The leader refreshes the metadata of all subscribed topics before each assignment, and asks for
+another rebalance when their partitions change, or the racks of replicas if members have racks
+(KIP-881). ClassicMember makes one. Runs in turns of the loop.
 """
 
 from __future__ import annotations
 
 import logging
-from typing import Any, Dict, FrozenSet, Iterable, Mapping, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, FrozenSet, Iterable, Mapping, Optional, Tuple
 
 from kafka.coordinator.group_settings import GroupSettings
 from kafka.errors import KafkaError, LeaderNotAvailableError
+
+if TYPE_CHECKING:
+    from kafka.cluster import ClusterMetadata
+    from kafka.net.loop.event_loop import EventLoop
+    from kafka.net.pool import Pool
 
 __all__ = ['GroupLeader']
 
@@ -30,7 +35,7 @@ class GroupLeader:
     Arguments: loop; pool; settings.
     """
 
-    def __init__(self, loop: Any, pool: Any, settings: GroupSettings) -> None:
+    def __init__(self, loop: EventLoop, pool: Pool, settings: GroupSettings) -> None:
         self._loop = loop
         self._pool = pool
         self._settings = settings
@@ -80,8 +85,8 @@ class GroupLeader:
                 return
             await self._loop.sleep(self._settings.retry_backoff * 2**attempt)
 
-    def _are_made(self, cluster: Any, topics: Iterable[str]) -> bool:
-        """Tell whether some topics are being made just now."""
+    def _are_made(self, cluster: ClusterMetadata, topics: Iterable[str]) -> bool:
+        """Return True if some topics are being made just now."""
         errors = cluster.topic_errors
         return any(errors.get(topic) is LeaderNotAvailableError for topic in topics)
 
@@ -105,7 +110,7 @@ class GroupLeader:
         self._want(self._topics, frozenset(own))
 
     def is_outdated(self) -> bool:
-        """Tell whether the topics have changed since they were assigned."""
+        """Return True if the topics have changed since they were assigned."""
         if self._seen is None:
             return False
         self._ask_on()

@@ -1,14 +1,13 @@
-"""The requests of a member of a classic group; pure.
+"""The requests of a member of a classic group, in every version that brokers know.
 
-Owns how settings and a member become messages, and what depends on the version in which a broker
-gets them. Does not own: when which is sent (state_machine.py), by whom (coordinator.py).
+Called by ClassicMember and its HeartbeatSender. Pure.
 """
 
 from __future__ import annotations
 
 from typing import List, Mapping, Sequence, Tuple
 
-from kafka.coordinator.classic.state_machine import Who
+from kafka.coordinator.classic.state_machine import Generation
 from kafka.coordinator.group_settings import GroupSettings
 from kafka.errors import UnsupportedVersionError
 from kafka.protocol.group import (
@@ -68,7 +67,7 @@ def join_seconds(settings: GroupSettings, version: int) -> float:
 
 def join_request(
     settings: GroupSettings,
-    who: Who,
+    who: Generation,
     protocols: Sequence[Tuple[str, bytes]],
     reason: str,
     version: int,
@@ -95,7 +94,7 @@ def join_request(
 
 
 def sync_request(
-    settings: GroupSettings, who: Who, protocol: str, assignments: Mapping[str, bytes]
+    settings: GroupSettings, who: Generation, protocol: str, assignments: Mapping[str, bytes]
 ) -> SyncGroupRequest:
     """Return what asks for the assignment. Arguments: assignments: of all, from the leader."""
     given: List[SyncGroupRequestAssignment] = [
@@ -113,7 +112,7 @@ def sync_request(
     )
 
 
-def heartbeat_request(settings: GroupSettings, who: Who) -> HeartbeatRequest:
+def heartbeat_request(settings: GroupSettings, who: Generation) -> HeartbeatRequest:
     """Return what says that a member lives."""
     return HeartbeatRequest(
         group_id=settings.group_id,
@@ -124,7 +123,7 @@ def heartbeat_request(settings: GroupSettings, who: Who) -> HeartbeatRequest:
 
 
 def leave_request(
-    settings: GroupSettings, who: Who, reason: str, version: int
+    settings: GroupSettings, who: Generation, reason: str, version: int
 ) -> LeaveGroupRequest:
     """Return what says that a dynamic member leaves."""
     if version < _LEAVES_SEVERAL_FROM:

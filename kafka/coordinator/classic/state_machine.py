@@ -1,12 +1,12 @@
-"""A member of a classic group: what it is, what it has to do next, what an answer changes; pure.
+"""The state machine of a member of a classic group, with its tables of states and error codes.
 
-Owns the state, the generation and member id, what is owned, the steps that the thread that polls
-has to take, when heartbeats are due, and when the program has not polled for too long. Does not
-own: the tables of states and codes (transitions.py), requests (requests.py), who sends them
-and when tries are repeated (coordinator.py).
+ClassicMembership keeps the state, the generation and member id, the owned partitions, the steps of
+a rebalance, and the times of heartbeats and polls; ClassicMember drives it in turns of the loop.
+The evented clients use the table of error codes. Pure.
 
-Follows KIP-62 (heartbeats go on while the program works), KIP-345 (static members), KIP-394,
-KIP-429 (cooperative members) and KIP-568. The order around a rebalance:
+Follows the protocol guide's "Group Membership API", KIP-62 (heartbeats go on while the program
+works), KIP-345 (static members), KIP-394, KIP-429 (cooperative members), KIP-568 and KIP-800
+(reasons). The order around a rebalance:
 
 ===================  ==================================  ========================================
 before JoinGroup     eager: REVOKE all                   cooperative: REVOKE what is no longer
@@ -22,38 +22,283 @@ from __future__ import annotations
 
 import enum
 import math
-from typing import AbstractSet, Any, FrozenSet, NamedTuple, Optional
+from typing import AbstractSet, Any, Dict, FrozenSet, Mapping, NamedTuple, Optional
 
-from kafka.coordinator.classic.transitions import (
-    Call,
-    Event,
-    Reason,
-    State,
-    Verdict,
-    error_of,
-    following,
-    verdict_of,
-)
 from kafka.coordinator.group_settings import GroupSettings, StepKind
-from kafka.errors import KafkaError
+from kafka.errors import (
+    CoordinatorLoadInProgressError,
+    CoordinatorNotAvailableError,
+    FencedInstanceIdError,
+    GroupAuthorizationFailedError,
+    GroupIdNotFoundError,
+    GroupMaxSizeReachedError,
+    IllegalGenerationError,
+    IllegalStateError,
+    InconsistentGroupProtocolError,
+    InvalidGroupIdError,
+    InvalidSessionTimeoutError,
+    KafkaError,
+    MemberIdRequiredError,
+    NotCoordinatorError,
+    RebalanceInProgressError,
+    UnknownMemberIdError,
+    UnsupportedVersionError,
+    for_code,
+)
 from kafka.structs import TopicPartition
 
-__all__ = ['NOBODY', 'Heartbeats', 'Membership', 'Need', 'StepPlan', 'Who']
+__all__ = [
+    'Call',
+    'ClassicErrorAction',
+    'ClassicMemberEvent',
+    'ClassicMemberState',
+    'ClassicMembership',
+    'Generation',
+    'Heartbeats',
+    'NOBODY',
+    'Need',
+    'Reason',
+    'StepPlan',
+    'TRANSITIONS',
+    'classic_error_action',
+    'error_of',
+    'following',
+]
 
 
-class Who(NamedTuple):
-    """Who a member is to its group. generation: -1 for none; member_id: '' for none."""
+class ClassicMemberState(enum.Enum):
+    """The states of a member of a classic group."""
+
+    UNJOINED = 'unjoined'  # no part of the group as far as is known
+    PREPARING = 'preparing'  # what has to be given up is given up; the coordinator is looked for
+    JOINING = 'joining'  # JoinGroup is on its way: the broker parks it until all have come
+    COMPLETING = 'completing'  # there is a generation; its leader assigns
+    SYNCING = 'syncing'  # SyncGroup is on its way: the broker parks it until the leader's came
+    ADOPTING = 'adopting'  # there is an assignment; the thread that polls takes it over
+    STABLE = 'stable'
+    FAILED = 'failed'  # it ended by an error that trying again does not cure
+
+    __hash__ = object.__hash__
+
+
+class ClassicMemberEvent(enum.Enum):
+    """The events that change the state."""
+
+    BEGIN = 'begin to join'
+    ASK_TO_JOIN = 'ask to join'
+    JOINED = 'join'
+    AGAIN = 'join again'  # the call has to be made again; nothing is lost
+    ASK_TO_SYNC = 'ask for its assignment'
+    SYNCED = 'get its assignment'
+    ADOPTED = 'adopt its assignment'
+    REBALANCE = 'rebalance'
+    LOST = 'lose its generation'
+    REFUSED = 'be refused'  # until the program polls again
+    FAIL = 'fail'
+    LEAVE = 'leave'
+
+    __hash__ = object.__hash__
+
+
+_S, _E = ClassicMemberState, ClassicMemberEvent
+_ALWAYS = {_E.LOST: _S.UNJOINED, _E.FAIL: _S.FAILED, _E.LEAVE: _S.UNJOINED}
+
+#: The next state. An event that is not listed is a mistake of this package.
+TRANSITIONS: Mapping[ClassicMemberState, Mapping[ClassicMemberEvent, ClassicMemberState]] = {
+    _S.UNJOINED: {_E.BEGIN: _S.PREPARING, _E.FAIL: _S.FAILED, _E.LEAVE: _S.UNJOINED},
+    _S.PREPARING: {**_ALWAYS, _E.ASK_TO_JOIN: _S.JOINING, _E.REFUSED: _S.UNJOINED},
+    _S.JOINING: {
+        **_ALWAYS,
+        _E.JOINED: _S.COMPLETING,
+        _E.AGAIN: _S.PREPARING,
+        _E.REFUSED: _S.UNJOINED,
+    },
+    _S.COMPLETING: {
+        **_ALWAYS,
+        _E.ASK_TO_SYNC: _S.SYNCING,
+        _E.AGAIN: _S.PREPARING,
+        _E.REFUSED: _S.UNJOINED,
+    },
+    _S.SYNCING: {
+        **_ALWAYS,
+        _E.SYNCED: _S.ADOPTING,
+        _E.AGAIN: _S.PREPARING,
+        _E.REFUSED: _S.UNJOINED,
+    },
+    _S.ADOPTING: {**_ALWAYS, _E.ADOPTED: _S.STABLE, _E.REFUSED: _S.UNJOINED},
+    _S.STABLE: {**_ALWAYS, _E.REBALANCE: _S.PREPARING},
+    _S.FAILED: {_E.FAIL: _S.FAILED, _E.LEAVE: _S.UNJOINED},
+}
+
+
+def following(state: ClassicMemberState, event: ClassicMemberEvent) -> ClassicMemberState:
+    """Return the state after an event. Raises IllegalStateError if it cannot happen there."""
+    found = TRANSITIONS[state].get(event)
+    if found is None:
+        raise IllegalStateError('a member that is %s cannot %s' % (state.value, event.value))
+    return found
+
+
+# ---------------------------------------------------------------- codes
+
+
+class Call(enum.Enum):
+    """The requests whose error codes concern the membership."""
+
+    JOIN = 'JoinGroup'
+    SYNC = 'SyncGroup'
+    HEARTBEAT = 'Heartbeat'
+    COMMIT = 'OffsetCommit'
+
+    __hash__ = object.__hash__
+
+
+class ClassicErrorAction(enum.Enum):
+    """What an error code means for the membership."""
+
+    GOOD = 'good'
+    RETRY = 'again, after back-off'
+    REFIND = 'again, to whoever coordinates now'
+    TAKE_ID = 'again at once, with the member id that came'
+    REBALANCE = 'the group rebalances: join again'
+    LOST = 'the generation is over: join again with the same member id'
+    LOST_ID = 'the member id is not known: join as a new member'
+    IGNORE = 'nothing'
+    TELL = 'the program has to know'  # and the membership goes on
+    REFUSED = 'the program has to know, and may try again'
+    FATAL = 'the membership is over'
+
+
+_A = ClassicErrorAction
+_ERROR_ACTIONS: Dict[Call, Dict[Optional[int], ClassicErrorAction]] = {
+    Call.JOIN: {
+        0: _A.GOOD,
+        CoordinatorLoadInProgressError.errno: _A.RETRY,
+        CoordinatorNotAvailableError.errno: _A.REFIND,
+        NotCoordinatorError.errno: _A.REFIND,
+        IllegalGenerationError.errno: _A.LOST,
+        InconsistentGroupProtocolError.errno: _A.FATAL,
+        InvalidGroupIdError.errno: _A.FATAL,
+        UnknownMemberIdError.errno: _A.LOST_ID,
+        InvalidSessionTimeoutError.errno: _A.FATAL,
+        RebalanceInProgressError.errno: _A.RETRY,
+        GroupAuthorizationFailedError.errno: _A.REFUSED,
+        MemberIdRequiredError.errno: _A.TAKE_ID,
+        GroupMaxSizeReachedError.errno: _A.FATAL,
+        FencedInstanceIdError.errno: _A.FATAL,
+    },
+    Call.SYNC: {
+        0: _A.GOOD,
+        CoordinatorLoadInProgressError.errno: _A.REBALANCE,
+        CoordinatorNotAvailableError.errno: _A.REFIND,
+        NotCoordinatorError.errno: _A.REFIND,
+        IllegalGenerationError.errno: _A.LOST,
+        InconsistentGroupProtocolError.errno: _A.FATAL,
+        UnknownMemberIdError.errno: _A.LOST_ID,
+        RebalanceInProgressError.errno: _A.REBALANCE,
+        GroupAuthorizationFailedError.errno: _A.REFUSED,
+        FencedInstanceIdError.errno: _A.FATAL,
+    },
+    Call.HEARTBEAT: {
+        0: _A.GOOD,
+        CoordinatorLoadInProgressError.errno: _A.RETRY,
+        CoordinatorNotAvailableError.errno: _A.REFIND,
+        NotCoordinatorError.errno: _A.REFIND,
+        IllegalGenerationError.errno: _A.LOST,
+        UnknownMemberIdError.errno: _A.LOST_ID,
+        RebalanceInProgressError.errno: _A.REBALANCE,
+        GroupAuthorizationFailedError.errno: _A.TELL,
+        FencedInstanceIdError.errno: _A.FATAL,
+    },
+    Call.COMMIT: {
+        IllegalGenerationError.errno: _A.LOST,
+        UnknownMemberIdError.errno: _A.LOST_ID,
+        RebalanceInProgressError.errno: _A.REBALANCE,
+        GroupIdNotFoundError.errno: _A.LOST,
+        FencedInstanceIdError.errno: _A.FATAL,
+    },
+}
+#: For codes that are not in the table and not retriable.
+_OTHERWISE: Dict[Call, ClassicErrorAction] = {
+    Call.JOIN: _A.REFUSED,
+    Call.SYNC: _A.REFUSED,
+    Call.HEARTBEAT: _A.TELL,
+    Call.COMMIT: _A.IGNORE,
+}
+
+
+def classic_error_action(call: Call, code: int) -> ClassicErrorAction:
+    """Return what an error code in the response to a request means."""
+    found = _ERROR_ACTIONS[call].get(code)
+    if found is not None:
+        return found
+    error = for_code(code)
+    if call is not Call.COMMIT and error.retriable:
+        return ClassicErrorAction.REFIND if error.refind_coordinator else ClassicErrorAction.RETRY
+    return _OTHERWISE[call]
+
+
+_ADVICE: Dict[Optional[int], str] = {
+    InconsistentGroupProtocolError.errno: (
+        'its members share no partition_assignment_strategy with this one, or are no consumers'
+    ),
+    InvalidGroupIdError.errno: 'the broker does not take that group id',
+    InvalidSessionTimeoutError.errno: (
+        'the broker does not take session_timeout_ms=%(session_ms)d: it has to be within its'
+        ' group.min.session.timeout.ms and group.max.session.timeout.ms'
+    ),
+    GroupAuthorizationFailedError.errno: (
+        'this user may not read the group: it needs the permission READ'
+    ),
+    UnsupportedVersionError.errno: (
+        'the broker cannot do this; classic groups need brokers from 0.9 on'
+    ),
+    GroupMaxSizeReachedError.errno: 'it has as many members as group.max.size of the broker allows',
+    FencedInstanceIdError.errno: (
+        'another consumer has joined with group_instance_id %(instance)r; each needs its own'
+    ),
+}
+
+
+def error_of(code: int, group_id: str, session_timeout: float, instance: object) -> KafkaError:
+    """Return the error of a code, with the group and the remedy in its text."""
+    told = {'session_ms': round(session_timeout * 1000), 'instance': instance}
+    advice = _ADVICE.get(code)
+    text = 'group %s' % group_id
+    return for_code(code)('%s: %s' % (text, advice % told) if advice else text)
+
+
+# ---------------------------------------------------------------- reasons
+
+
+class Reason(enum.Enum):
+    """Why a member joins again: for logs here and, from JoinGroup v8 on, at the broker."""
+
+    POLLED = 'the consumer begins to poll'
+    GROUP = 'the group is rebalancing'
+    ANOTHER = 'the group began another rebalance before this one had ended'
+    SUBSCRIPTION = 'the topics of the consumer have changed'
+    FOREIGN = 'the assignment has topics that the consumer no longer wants'
+    PARTITIONS = 'the partitions of the topics have changed'
+    FOLLOW_UP = 'partitions that were given up can be taken over'
+    GENERATION = 'the group went on without this member: its generation is over'
+    UNKNOWN = 'the group does not know this member any more'
+    LATE = 'the consumer did not poll in time'
+
+
+class Generation(NamedTuple):
+    """Generation and id of a member; -1 and '' before it has joined."""
 
     generation: int
     member_id: str
 
 
-NOBODY = Who(-1, '')
+NOBODY = Generation(-1, '')
 _NOTHING: FrozenSet[TopicPartition] = frozenset()
 
 
 class StepPlan(NamedTuple):
-    """What the thread that polls has to do; fields as those of member.Step."""
+    """A step for the polling thread; fields as those of member.RebalanceStep."""
 
     kind: StepKind
     partitions: FrozenSet[TopicPartition]
@@ -63,7 +308,7 @@ class StepPlan(NamedTuple):
 
 
 class Need(enum.Enum):
-    """What has to be sent next."""
+    """The request to send next."""
 
     NOTHING = 'nothing'
     JOIN = 'JoinGroup'
@@ -87,7 +332,7 @@ class Heartbeats:
         self.took: Optional[float] = None
 
     def begin(self, now: float) -> None:
-        """Note that the group has just heard of the member."""
+        """Note that the coordinator has just received a request of the member."""
         self.stop()
         self.answered_at = now
         self.due = now + self._interval
@@ -103,7 +348,7 @@ class Heartbeats:
         return behind if behind > now else now + self._interval
 
     def sent(self, now: float) -> int:
-        """Note that one is on its way: no other is due before its answer.
+        """Note that one is in flight: no other is due before its response.
 
         Returns a number for counts().
         """
@@ -113,7 +358,7 @@ class Heartbeats:
         return self._stretch
 
     def counts(self, number: int) -> bool:
-        """Tell whether the answer to one still means anything.
+        """Return True if the response to one is not stale.
 
         JoinGroup and SyncGroup go another way, and may be answered first: what was said before them
         is of a time that is over.
@@ -121,36 +366,59 @@ class Heartbeats:
         return number == self._stretch
 
     def answered(self, now: float) -> None:
-        """Note that the coordinator has heard it."""
+        """Note the response."""
         self._is_under_way = False
         self.answered_at, self.took = now, now - self._sent_at
         self.due = max(now, self._sent_at + self._interval)
 
     def failed(self, now: float, pause: float) -> None:
-        """Note that it was not heard; the next is due after a pause of so many seconds."""
+        """Note a failure; the next is due after a pause, in seconds."""
         self._is_under_way = False
         self.due = now + pause
 
     def stop(self) -> None:
-        """Let none be due, and let no answer count to one that is on its way."""
+        """Stop sending, and ignore the response to one in flight."""
         self._is_under_way = False
         self._stretch += 1
         self.due = math.inf
 
 
-#: Where the member is in a generation and no call that a broker parks is on its way.
-_BEATING = frozenset([State.PREPARING, State.COMPLETING, State.ADOPTING, State.STABLE])
-#: Where the group takes commits of a member. Brokers refuse them from their answer to JoinGroup on
-#: until the assignment is there, and while JoinGroup is parked take them as of the old generation.
-_COMMITTING = frozenset([State.PREPARING, State.JOINING, State.ADOPTING, State.STABLE])
-#: Where the next thing that happens is an answer of the coordinator.
-_ASKING = frozenset([State.JOINING, State.COMPLETING, State.SYNCING])
-#: Where another rebalance can only be noted, for the end of this one.
-_REBALANCING = frozenset([State.JOINING, State.COMPLETING, State.SYNCING, State.ADOPTING])
+#: The states in a generation without a JoinGroup or SyncGroup in flight.
+_BEATING = frozenset(
+    [
+        ClassicMemberState.PREPARING,
+        ClassicMemberState.COMPLETING,
+        ClassicMemberState.ADOPTING,
+        ClassicMemberState.STABLE,
+    ]
+)
+#: The states in which the group accepts commits of a member. Brokers reject them from the response
+#: to JoinGroup until the assignment is made, and accept those of the old generation before.
+_COMMITTING = frozenset(
+    [
+        ClassicMemberState.PREPARING,
+        ClassicMemberState.JOINING,
+        ClassicMemberState.ADOPTING,
+        ClassicMemberState.STABLE,
+    ]
+)
+#: The states that a response of the coordinator ends.
+_ASKING = frozenset(
+    [ClassicMemberState.JOINING, ClassicMemberState.COMPLETING, ClassicMemberState.SYNCING]
+)
+#: The states in which another rebalance has to wait for the end of this one.
+_REBALANCING = frozenset(
+    [
+        ClassicMemberState.JOINING,
+        ClassicMemberState.COMPLETING,
+        ClassicMemberState.SYNCING,
+        ClassicMemberState.ADOPTING,
+    ]
+)
 
 
-class Membership:
-    """One member. Of turns of the loop, but for what is marked.
+class ClassicMembership:
+    """One member. Methods are called in turns of the loop, unless marked.
 
     Arguments: settings; is_cooperative: whether all its assignors are (KIP-429).
 
@@ -170,7 +438,7 @@ class Membership:
     """
 
     def __init__(self, settings: GroupSettings, is_cooperative: bool) -> None:
-        self.state = State.UNJOINED
+        self.state = ClassicMemberState.UNJOINED
         self.who = NOBODY
         self.error: Optional[KafkaError] = None
         self.owned = _NOTHING
@@ -185,27 +453,27 @@ class Membership:
         self._settings = settings
         self._is_cooperative = is_cooperative
         self._may_join = False  # the program has polled, and was not told of an error since
-        self._is_prepared = False  # what has to be given up before JoinGroup was
-        self._is_lost = False  # what is owned was that of a generation that is over
+        self._is_prepared = False  # the partitions to revoke before JoinGroup are revoked
+        self._is_lost = False  # the owned partitions are of a generation that is over
         self._has_asked = False  # to join the next generation, and not heard whether it did
-        self._has_given_up = False  # the assignment took something away
-        self._assigned = _NOTHING  # what is adopted now
+        self._has_given_up = False  # the assignment has revoked partitions
+        self._assigned = _NOTHING  # the assignment that is adopted now
         self._joined_topics: Optional[FrozenSet[str]] = None  # those of the last JoinGroup
         self._next_reason = Reason.POLLED.value  # of the rebalance that begins when it may
         self._again: Optional[str] = None  # why another one has to follow this one
 
     def __repr__(self) -> str:
-        return '<Membership of %s %s generation=%d member=%r owned=%d>' % (
+        return '<ClassicMembership of %s %s generation=%d member=%r owned=%d>' % (
             self._settings.group_id,
             self.state.value,
             *self.who,
             len(self.owned),
         )
 
-    def _move(self, event: Event) -> None:
+    def _move(self, event: ClassicMemberEvent) -> None:
         self.state = following(self.state, event)
         self.waits_for_poll = (
-            self.is_started and self.state is State.UNJOINED and not self._may_join
+            self.is_started and self.state is ClassicMemberState.UNJOINED and not self._may_join
         )
 
     # ------------------------------------------------------------ what the program does
@@ -213,19 +481,19 @@ class Membership:
     def start(self) -> None:
         """Let the next poll join."""
         self.is_started = True
-        self.waits_for_poll = self.state is State.UNJOINED and not self._may_join
+        self.waits_for_poll = self.state is ClassicMemberState.UNJOINED and not self._may_join
 
     def poll(self, now: float) -> None:
-        """Take note of a poll, which lets it join unless it did."""
+        """Note a poll(), after which it may join."""
         self.polled_at = now
         if self.is_started:
             self._may_join = True
             self.waits_for_poll = False
 
     def set_topics(self, topics: Optional[AbstractSet[str]]) -> None:
-        """Take note of what the consumer is subscribed to, None for nothing at all."""
+        """Note the subscribed topics of the consumer, None without a subscription."""
         self.topics = None if topics is None else frozenset(topics)
-        if self.state is State.STABLE:
+        if self.state is ClassicMemberState.STABLE:
             self._compare_topics()
 
     def _compare_topics(self) -> None:
@@ -234,41 +502,41 @@ class Membership:
 
     def rebalance(self, reason: str) -> None:
         """Join again: now if stable, or else once the rebalance under way has ended."""
-        if self.state is State.STABLE:
-            self._begin(Event.REBALANCE, reason)
+        if self.state is ClassicMemberState.STABLE:
+            self._begin(ClassicMemberEvent.REBALANCE, reason)
         elif self.state in _REBALANCING:
             self._again = self._again or reason
 
-    def leave(self) -> Who:
-        """End the membership at once; return who it was. The next poll joins anew."""
+    def leave(self) -> Generation:
+        """End the membership at once; return its last identity. The next poll() joins again."""
         was = self.who
         self._forget(drops_id=True)
         self._is_lost = self._is_prepared = self._may_join = False
         self._next_reason = Reason.POLLED.value
         self.owned = _NOTHING
         self.error = None
-        self._move(Event.LEAVE)
+        self._move(ClassicMemberEvent.LEAVE)
         return was
 
-    # ------------------------------------------------------------ what has to be done
+    # ------------------------------------------------------------ what to do next
 
     def begin_if_due(self) -> None:
         """Begin to join if the program has polled and is subscribed."""
-        if self.state is State.UNJOINED and self._may_join and self.topics is not None:
-            self._begin(Event.BEGIN, self._next_reason)
+        if self.state is ClassicMemberState.UNJOINED and self._may_join and self.topics is not None:
+            self._begin(ClassicMemberEvent.BEGIN, self._next_reason)
 
-    def _begin(self, event: Event, reason: str) -> None:
+    def _begin(self, event: ClassicMemberEvent, reason: str) -> None:
         self._move(event)
         self.reason = reason
         self.begun += 1
 
     def next_step(self) -> Optional[StepPlan]:
-        """Return what the thread that polls has to do now, None for nothing."""
+        """Return the step for the polling thread, or None."""
         if self._is_lost:
             return StepPlan(StepKind.LOSE, self.owned, _NOTHING)
-        if self.state is State.PREPARING and not self._is_prepared:
+        if self.state is ClassicMemberState.PREPARING and not self._is_prepared:
             return self._preparation()
-        if self.state is State.ADOPTING:
+        if self.state is ClassicMemberState.ADOPTING:
             return self._adoption()
         return None
 
@@ -284,21 +552,21 @@ class Membership:
     def _adoption(self) -> StepPlan:
         gone = self.owned - self._assigned
         if gone:
-            # Nobody else has them before this member joins again, so that what was handed out
-            # since JoinGroup can still be committed.
+            # No other member gets them before this one joins again, so records returned since
+            # JoinGroup can still be committed.
             return StepPlan(StepKind.REVOKE, gone, self.owned - gone, commits=True)
         return StepPlan(StepKind.ASSIGN, self._assigned - self.owned, self._assigned)
 
     def step_done(self, plan: StepPlan) -> None:
-        """Take note that a step was taken, whatever has happened meanwhile."""
+        """Note that a step was done, also if the state has changed meanwhile."""
         self.owned = plan.owned
         if plan.kind is StepKind.LOSE:
             self._is_lost = False
-        elif self.state is State.PREPARING and not self._is_prepared:
+        elif self.state is ClassicMemberState.PREPARING and not self._is_prepared:
             self._is_prepared = True
-        elif self.state is State.ADOPTING and plan.kind is StepKind.REVOKE:
+        elif self.state is ClassicMemberState.ADOPTING and plan.kind is StepKind.REVOKE:
             self._has_given_up = True
-        elif self.state is State.ADOPTING:
+        elif self.state is ClassicMemberState.ADOPTING:
             self._adopted()
         else:  # the generation was lost after the step had begun
             self._is_lost = bool(self.owned)
@@ -306,7 +574,7 @@ class Membership:
     def _adopted(self) -> None:
         self._is_prepared = False
         self.adopted += 1
-        self._move(Event.ADOPTED)
+        self._move(ClassicMemberEvent.ADOPTED)
         if self._has_given_up:
             self.rebalance(Reason.FOLLOW_UP.value)
         elif self._again is not None:
@@ -315,82 +583,84 @@ class Membership:
             self._compare_topics()
 
     def needs(self) -> Need:
-        """Return what has to be sent now."""
+        """Return the request to send now."""
         if self.topics is None or self.next_step() is not None:
             return Need.NOTHING
-        if self.state is State.PREPARING:
+        if self.state is ClassicMemberState.PREPARING:
             return Need.JOIN
-        return Need.SYNC if self.state is State.COMPLETING else Need.NOTHING
+        return Need.SYNC if self.state is ClassicMemberState.COMPLETING else Need.NOTHING
 
     # ------------------------------------------------------------ JoinGroup
 
     def joining(self) -> None:
-        """Take note that JoinGroup is sent, with the topics that are wanted now."""
-        self._move(Event.ASK_TO_JOIN)
+        """Note that JoinGroup is sent, with the present topics."""
+        self._move(ClassicMemberEvent.ASK_TO_JOIN)
         self._has_asked = True
         self._is_prepared = True
         self._has_given_up = False
         self._again = None
         self._joined_topics = self.topics
-        self.heartbeats.stop()  # the broker takes who waits for an answer to be alive
+        self.heartbeats.stop()  # the broker knows that a member with a JoinGroup in flight is alive
 
-    def on_join(self, code: int, who: Who, now: float) -> Verdict:
-        """Take the answer to JoinGroup. Arguments: code; who: this member is by it."""
-        verdict = verdict_of(Call.JOIN, code)
-        if verdict is Verdict.GOOD:
+    def on_join(self, code: int, who: Generation, now: float) -> ClassicErrorAction:
+        """Handle the response to JoinGroup. Arguments: code; who: its generation and member id."""
+        action = classic_error_action(Call.JOIN, code)
+        if action is ClassicErrorAction.GOOD:
             self.who, self.error = who, None
             self._has_asked = False
             self.heartbeats.begin(now)
-            self._move(Event.JOINED)
-        elif verdict is Verdict.TAKE_ID:
-            self.who = Who(-1, who.member_id)
+            self._move(ClassicMemberEvent.JOINED)
+        elif action is ClassicErrorAction.TAKE_ID:
+            self.who = Generation(-1, who.member_id)
             self.join_again()
         else:
-            self._on_bad(verdict, code)
-        return verdict
+            self._on_bad(action, code)
+        return action
 
     # ------------------------------------------------------------ SyncGroup
 
     def syncing(self) -> None:
-        """Take note that SyncGroup is sent."""
-        self._move(Event.ASK_TO_SYNC)
+        """Note that SyncGroup is sent."""
+        self._move(ClassicMemberEvent.ASK_TO_SYNC)
         self.heartbeats.stop()
 
-    def on_sync(self, code: int, assigned: AbstractSet[TopicPartition], now: float) -> Verdict:
-        """Take the answer to SyncGroup. Arguments: code; assigned: to this member by it."""
-        verdict = verdict_of(Call.SYNC, code)
-        if verdict is not Verdict.GOOD:
-            self._on_bad(verdict, code)
+    def on_sync(
+        self, code: int, assigned: AbstractSet[TopicPartition], now: float
+    ) -> ClassicErrorAction:
+        """Handle the response to SyncGroup. Arguments: code; assigned: its partitions."""
+        action = classic_error_action(Call.SYNC, code)
+        if action is not ClassicErrorAction.GOOD:
+            self._on_bad(action, code)
         elif {each.topic for each in assigned} - (self.topics or frozenset()):
             self._join_again(Reason.FOREIGN.value)
         else:
             self.heartbeats.begin(now)
             self._assigned = frozenset(assigned)
-            self._move(Event.SYNCED)
-        return verdict
+            self._move(ClassicMemberEvent.SYNCED)
+        return action
 
     def join_again(self) -> None:
-        """Take note that JoinGroup or SyncGroup got no answer, or one that says to ask again.
+        """Note that JoinGroup or SyncGroup has to be repeated, or got no response.
 
         No heartbeats are sent meanwhile: the group may be in a generation already that this member
         has not heard of, and what it said to the old one would be misread.
         """
-        self._move(Event.AGAIN)
+        self._move(ClassicMemberEvent.AGAIN)
 
     def _join_again(self, reason: str) -> None:
-        self._begin(Event.AGAIN, reason)
+        self._begin(ClassicMemberEvent.AGAIN, reason)
 
-    def _on_bad(self, verdict: Verdict, code: int) -> None:
-        """Take an answer to JoinGroup or SyncGroup that says no."""
-        if verdict is Verdict.LOST:
+    def _on_bad(self, action: ClassicErrorAction, code: int) -> None:
+        """Handle an error of JoinGroup or SyncGroup."""
+        if action is ClassicErrorAction.LOST:
             self._lose(False, Reason.GENERATION.value)
-        elif verdict is Verdict.LOST_ID:
+        elif action is ClassicErrorAction.LOST_ID:
             self._lose(True, Reason.UNKNOWN.value)
-        elif verdict is Verdict.FATAL:
+        elif action is ClassicErrorAction.FATAL:
             self.fail(self._error(code))
-        elif verdict is Verdict.REFUSED:
+        elif action is ClassicErrorAction.REFUSED:
             self.refuse(self._error(code))
-        elif verdict is Verdict.REBALANCE:
+        elif action is ClassicErrorAction.REBALANCE:
             self._join_again(Reason.ANOTHER.value)
         else:
             self.join_again()
@@ -404,66 +674,71 @@ class Membership:
 
     @property
     def takes_commits(self) -> bool:
-        """Whether the group takes commits of this member, as who it is now."""
+        """Whether the group accepts commits of this member with its present identity."""
         return self.state in _COMMITTING and self.who.generation >= 0
 
     @property
     def is_asking(self) -> bool:
-        """Whether a rebalance goes on that needs nothing of the thread that polls now."""
+        """Whether a rebalance goes on without a step for the polling thread now."""
         if self.state in _ASKING:
             return True
-        return self.state is State.PREPARING and self.next_step() is None
+        return self.state is ClassicMemberState.PREPARING and self.next_step() is None
 
-    def on_heartbeat(self, who: Who, code: int, now: float) -> Verdict:
-        """Take the answer to a heartbeat that was sent as somebody."""
+    def on_heartbeat(self, who: Generation, code: int, now: float) -> ClassicErrorAction:
+        """Handle the response to a heartbeat that was sent with some identity."""
         if who != self.who or not self.is_beating:
-            return Verdict.IGNORE  # of a former self, or JoinGroup is on its way meanwhile
-        verdict = verdict_of(Call.HEARTBEAT, code)
-        if verdict in (Verdict.GOOD, Verdict.REBALANCE):
+            return (
+                ClassicErrorAction.IGNORE
+            )  # of a former self, or JoinGroup is on its way meanwhile
+        action = classic_error_action(Call.HEARTBEAT, code)
+        if action in (ClassicErrorAction.GOOD, ClassicErrorAction.REBALANCE):
             self.error = None
-        if verdict not in (Verdict.RETRY, Verdict.REFIND):
+        if action not in (ClassicErrorAction.RETRY, ClassicErrorAction.REFIND):
             self.heartbeats.answered(now)
-        self._on_told(verdict, code)
-        return verdict
+        self._on_told(action, code)
+        return action
 
-    def on_commit(self, who: Optional[Who], code: int) -> Verdict:
-        """Take what a commit was refused with, sent as somebody, None for who it is now."""
+    def on_commit(self, who: Optional[Generation], code: int) -> ClassicErrorAction:
+        """Handle the error of a commit; who: its identity, None for the present one."""
         if not self.is_beating or (who is not None and who != self.who):
-            return Verdict.IGNORE
-        if self._has_asked:  # it may be in the next generation already: the next answer tells
-            return Verdict.IGNORE
-        verdict = verdict_of(Call.COMMIT, code)
-        self._on_told(verdict, code)
-        return verdict
+            return ClassicErrorAction.IGNORE
+        if self._has_asked:  # it may be in the next generation already: the next response says so
+            return ClassicErrorAction.IGNORE
+        action = classic_error_action(Call.COMMIT, code)
+        self._on_told(action, code)
+        return action
 
-    def _on_told(self, verdict: Verdict, code: int) -> None:
-        if verdict is Verdict.LOST:
+    def _on_told(self, action: ClassicErrorAction, code: int) -> None:
+        if action is ClassicErrorAction.LOST:
             self._lose(False, Reason.GENERATION.value)
-        elif verdict is Verdict.LOST_ID:
+        elif action is ClassicErrorAction.LOST_ID:
             self._lose(True, Reason.UNKNOWN.value)
-        elif verdict is Verdict.FATAL:
+        elif action is ClassicErrorAction.FATAL:
             self.fail(self._error(code))
-        elif verdict is Verdict.TELL:
+        elif action is ClassicErrorAction.TELL:
             self.error = self._error(code)
-        elif verdict is Verdict.REBALANCE and self.state in (State.ADOPTING, State.STABLE):
+        elif action is ClassicErrorAction.REBALANCE and self.state in (
+            ClassicMemberState.ADOPTING,
+            ClassicMemberState.STABLE,
+        ):
             self.rebalance(Reason.GROUP.value)  # before, some brokers say so all the time
 
     # ------------------------------------------------------------ time
 
     @property
     def poll_by(self) -> float:
-        """When the program has to have polled at the latest; infinite if nobody waits for it."""
+        """The latest time of the next poll(); infinite while the group does not wait for one."""
         if self.state not in _BEATING:
             return math.inf
         return self.polled_at + self._settings.rebalance_timeout
 
     def next_time(self, now: float) -> float:
-        """Return when to look whether something is due, infinite for nothing."""
+        """Return the time of the next heartbeat or missed poll, infinite without one."""
         due = self.heartbeats.look_at(now) if self.is_beating else math.inf
         return min(due, self.poll_by)
 
-    def expire(self) -> Who:
-        """End the membership of a program that does not poll; return who it was."""
+    def expire(self) -> Generation:
+        """End the membership of a program that does not poll; return its last identity."""
         was = self.who
         self._may_join = False
         self._lose(True, Reason.LATE.value)
@@ -472,15 +747,15 @@ class Membership:
     # ------------------------------------------------------------ ends
 
     def _lose(self, drops_id: bool, reason: str) -> None:
-        """Drop the generation: what is owned belongs to others by now."""
+        """Drop the generation: its partitions may have other owners."""
         self._is_lost = bool(self.owned)
         self._is_prepared = True  # what is lost cannot be revoked
         self._next_reason = reason
         self._forget(drops_id)
-        self._move(Event.LOST)
+        self._move(ClassicMemberEvent.LOST)
 
     def _forget(self, drops_id: bool) -> None:
-        self.who = NOBODY if drops_id else Who(-1, self.who.member_id)
+        self.who = NOBODY if drops_id else Generation(-1, self.who.member_id)
         self._has_asked = False
         self.heartbeats.stop()
         self._again = None
@@ -491,14 +766,14 @@ class Membership:
         self._may_join = False
         self._next_reason = Reason.POLLED.value
         self.heartbeats.stop()
-        self._move(Event.REFUSED)
+        self._move(ClassicMemberEvent.REFUSED)
 
     def fail(self, error: KafkaError) -> None:
         """End the membership with an error that polls raise from now on."""
         self.error = error
         self._is_lost = bool(self.owned)
         self._forget(drops_id=False)
-        self._move(Event.FAIL)
+        self._move(ClassicMemberEvent.FAIL)
 
     def _error(self, code: int) -> Any:
         settings = self._settings

@@ -1,8 +1,7 @@
-"""What a consumer does about each error code in answers to OffsetCommit and OffsetFetch.
+"""What to do about each error code of OffsetCommit and OffsetFetch, and the errors to raise.
 
-Owns the two tables and the errors that callers get; pure. Follows KIP-98 and KIP-447 (offsets that
-a transaction may still change), KIP-345, KIP-848. What is sent is in messages.py, who
-repeats it is manager.py.
+Two tables, COMMIT and FETCH, used by OffsetCommits, the evented clients and Spark. Follows KIP-98
+and KIP-447 (offsets that a transaction may still change), KIP-345 and KIP-848. Pure.
 """
 
 from __future__ import annotations
@@ -13,17 +12,44 @@ from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Op
 from kafka.errors import (
     CommitFailedError,
     CommitInRebalanceError,
+    CoordinatorLoadInProgressError,
+    CoordinatorNotAvailableError,
+    FencedInstanceIdError,
+    FencedMemberEpochError,
+    GroupAuthorizationFailedError,
+    GroupIdNotFoundError,
+    IllegalGenerationError,
+    InvalidCommitOffsetSizeError,
     KafkaError,
+    NotCoordinatorError,
+    OffsetMetadataTooLargeError,
     ProtocolError,
+    RebalanceInProgressError,
+    RequestTimedOutError,
+    StaleMemberEpochError,
+    TopicAuthorizationFailedError,
+    UnknownMemberIdError,
+    UnknownTopicIdError,
+    UnknownTopicOrPartitionError,
+    UnstableOffsetCommitError,
+    UnsupportedVersionError,
     for_code,
 )
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
-__all__ = ['COMMIT', 'FETCH', 'Action', 'Trouble', 'commit_trouble', 'fetch_trouble', 'named']
+__all__ = [
+    'COMMIT',
+    'FETCH',
+    'OffsetErrorAction',
+    'Trouble',
+    'commit_trouble',
+    'fetch_trouble',
+    'named',
+]
 
 
-class Action(enum.Enum):
-    """What follows from a code; of several the one that stands last here decides."""
+class OffsetErrorAction(enum.Enum):
+    """What to do about an error code; of several the last one in this order decides."""
 
     DONE = 'done'
     ABSENT = 'there is none'
@@ -40,84 +66,91 @@ class Action(enum.Enum):
     __hash__ = object.__hash__
 
 
-_ORDER: Dict[Action, int] = {action: at for at, action in enumerate(Action)}
+_ORDER: Dict[OffsetErrorAction, int] = {action: at for at, action in enumerate(OffsetErrorAction)}
 
 _AGAIN = frozenset(
-    [Action.BY_NAME, Action.RETRY, Action.WAIT_EPOCH, Action.LOOK, Action.REFRESH, Action.REFIND]
+    [
+        OffsetErrorAction.BY_NAME,
+        OffsetErrorAction.RETRY,
+        OffsetErrorAction.WAIT_EPOCH,
+        OffsetErrorAction.LOOK,
+        OffsetErrorAction.REFRESH,
+        OffsetErrorAction.REFIND,
+    ]
 )
 
-#: A code that is in no table is raised unless its class says that it can be tried again.
-COMMIT: Mapping[int, Action] = {
-    0: Action.DONE,
-    # UNKNOWN_TOPIC_OR_PARTITION: brokers learn of new topics one after the other.
-    3: Action.LOOK,
-    # REQUEST_TIMED_OUT: this coordinator may be cut off from its replicas.
-    7: Action.REFIND,
-    # OFFSET_METADATA_TOO_LARGE, INVALID_COMMIT_OFFSET_SIZE
-    12: Action.SURFACE,
-    28: Action.SURFACE,
-    # COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR
-    14: Action.RETRY,
-    15: Action.REFIND,
-    16: Action.REFIND,
-    # ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS
-    22: Action.MOVED,
-    25: Action.MOVED,
-    27: Action.MOVED,
-    # TOPIC_AUTHORIZATION_FAILED, GROUP_AUTHORIZATION_FAILED
-    29: Action.SURFACE,
-    30: Action.SURFACE,
-    # UNSUPPORTED_VERSION: of a member of KIP-848 that commits in version 8 or below.
-    35: Action.SURFACE,
-    # GROUP_ID_NOT_FOUND: what v9 says instead of 22 where the group is gone.
-    69: Action.MOVED,
-    # FENCED_INSTANCE_ID
-    82: Action.FENCED,
-    # UNKNOWN_TOPIC_ID (v10)
-    100: Action.REFRESH,
-    # FENCED_MEMBER_EPOCH, STALE_MEMBER_EPOCH
-    110: Action.MOVED,
-    113: Action.WAIT_EPOCH,
+#: A code that is not in the table is raised, unless its class is retriable.
+COMMIT: Mapping[Optional[int], OffsetErrorAction] = {
+    0: OffsetErrorAction.DONE,
+    # Brokers learn of a new topic one after the other.
+    UnknownTopicOrPartitionError.errno: OffsetErrorAction.LOOK,
+    # The coordinator may be cut off from the replicas of its log.
+    RequestTimedOutError.errno: OffsetErrorAction.REFIND,
+    OffsetMetadataTooLargeError.errno: OffsetErrorAction.SURFACE,
+    InvalidCommitOffsetSizeError.errno: OffsetErrorAction.SURFACE,
+    CoordinatorLoadInProgressError.errno: OffsetErrorAction.RETRY,
+    CoordinatorNotAvailableError.errno: OffsetErrorAction.REFIND,
+    NotCoordinatorError.errno: OffsetErrorAction.REFIND,
+    IllegalGenerationError.errno: OffsetErrorAction.MOVED,
+    UnknownMemberIdError.errno: OffsetErrorAction.MOVED,
+    RebalanceInProgressError.errno: OffsetErrorAction.MOVED,
+    TopicAuthorizationFailedError.errno: OffsetErrorAction.SURFACE,
+    GroupAuthorizationFailedError.errno: OffsetErrorAction.SURFACE,
+    # The response to a member of KIP-848 that commits with version 8 or below.
+    UnsupportedVersionError.errno: OffsetErrorAction.SURFACE,
+    # Version 9 says so, where earlier ones say ILLEGAL_GENERATION, if the group is gone.
+    GroupIdNotFoundError.errno: OffsetErrorAction.MOVED,
+    FencedInstanceIdError.errno: OffsetErrorAction.FENCED,
+    # From version 10 on, which names topics by their ids.
+    UnknownTopicIdError.errno: OffsetErrorAction.REFRESH,
+    FencedMemberEpochError.errno: OffsetErrorAction.MOVED,
+    StaleMemberEpochError.errno: OffsetErrorAction.WAIT_EPOCH,
 }
 
-FETCH: Mapping[int, Action] = {
-    0: Action.DONE,
-    # UNKNOWN_TOPIC_OR_PARTITION: 0.8, and ZooKeeper, say so where nothing was committed.
-    3: Action.ABSENT,
-    7: Action.REFIND,
-    14: Action.RETRY,
-    15: Action.REFIND,
-    16: Action.REFIND,
-    22: Action.MOVED,
-    25: Action.MOVED,
-    29: Action.SURFACE,
-    30: Action.SURFACE,
-    35: Action.SURFACE,
-    # UNSTABLE_OFFSET_COMMIT: a transaction is about to change it, at most for its time-out.
-    88: Action.RETRY,
-    100: Action.REFRESH,
-    113: Action.WAIT_EPOCH,
+FETCH: Mapping[Optional[int], OffsetErrorAction] = {
+    0: OffsetErrorAction.DONE,
+    # Brokers of 0.8, and ZooKeeper, say so if nothing was committed.
+    UnknownTopicOrPartitionError.errno: OffsetErrorAction.ABSENT,
+    RequestTimedOutError.errno: OffsetErrorAction.REFIND,
+    CoordinatorLoadInProgressError.errno: OffsetErrorAction.RETRY,
+    CoordinatorNotAvailableError.errno: OffsetErrorAction.REFIND,
+    NotCoordinatorError.errno: OffsetErrorAction.REFIND,
+    IllegalGenerationError.errno: OffsetErrorAction.MOVED,
+    UnknownMemberIdError.errno: OffsetErrorAction.MOVED,
+    TopicAuthorizationFailedError.errno: OffsetErrorAction.SURFACE,
+    GroupAuthorizationFailedError.errno: OffsetErrorAction.SURFACE,
+    UnsupportedVersionError.errno: OffsetErrorAction.SURFACE,
+    # An open transaction may change the offset, until its time-out at the latest (KIP-447).
+    UnstableOffsetCommitError.errno: OffsetErrorAction.RETRY,
+    UnknownTopicIdError.errno: OffsetErrorAction.REFRESH,
+    StaleMemberEpochError.errno: OffsetErrorAction.WAIT_EPOCH,
 }
 
 
-#: Codes that say something of a partition alone; before OffsetFetch v2 the others stand there too.
-OF_PARTITIONS = frozenset([29, 88, 100])
+#: Codes of a single partition; before OffsetFetch v2, codes of the group are there too.
+OF_PARTITIONS = frozenset(
+    [
+        TopicAuthorizationFailedError.errno,
+        UnstableOffsetCommitError.errno,
+        UnknownTopicIdError.errno,
+    ]
+)
 
 
 class Trouble(NamedTuple):
-    """Why an exchange has to be repeated, or what it fails with.
+    """Why a request has to be repeated, or what it fails with.
 
-    code: None where there was no answer.
+    code: None if there was no response.
     """
 
-    action: Action
+    action: OffsetErrorAction
     error: KafkaError
     partitions: FrozenSet[TopicPartition] = frozenset()
     code: Optional[int] = None
 
     @property
     def may_repeat(self) -> bool:
-        """Whether another try may go better."""
+        """Whether another try may succeed."""
         return self.action in _AGAIN
 
 
@@ -128,19 +161,25 @@ def named(partitions: Iterable[Any]) -> str:
     return ', '.join(texts[:3]) + more
 
 
-def _action(table: Mapping[int, Action], code: int) -> Action:
+def _action(table: Mapping[Optional[int], OffsetErrorAction], code: int) -> OffsetErrorAction:
     found = table.get(code)
     if found is not None:
         return found
     kind = for_code(code)
     if kind.refind_coordinator:
-        return Action.REFIND
-    return Action.RETRY if kind.retriable else Action.SURFACE
+        return OffsetErrorAction.REFIND
+    return OffsetErrorAction.RETRY if kind.retriable else OffsetErrorAction.SURFACE
 
 
-def _worst(table: Mapping[int, Action], codes: Mapping[TopicPartition, int]) -> Optional[int]:
+def _worst(
+    table: Mapping[Optional[int], OffsetErrorAction], codes: Mapping[TopicPartition, int]
+) -> Optional[int]:
     """Return the code that decides, None where all went well."""
-    bad = {code for code in codes.values() if _ORDER[_action(table, code)] > _ORDER[Action.ABSENT]}
+    bad = {
+        code
+        for code in codes.values()
+        if _ORDER[_action(table, code)] > _ORDER[OffsetErrorAction.ABSENT]
+    }
     return max(bad, key=lambda code: (_ORDER[_action(table, code)], -code)) if bad else None
 
 
@@ -156,7 +195,7 @@ def commit_trouble(
     """
     missing = [each for each in offsets if each not in codes]
     if missing:
-        return Trouble(Action.SURFACE, _left_out('OffsetCommit', group, missing))
+        return Trouble(OffsetErrorAction.SURFACE, _left_out('OffsetCommit', group, missing))
     code = _worst(COMMIT, codes)
     if code is None:
         return None
@@ -175,18 +214,18 @@ def _left_out(call: str, group: str, missing: List[TopicPartition]) -> KafkaErro
 
 
 def _hint(code: int, offsets: List[OffsetAndMetadata], generation: int) -> str:
-    """Say what only the sender knows about a code."""
-    if code == 12:
+    """Return the part of an error text that only the sender of the offsets can know."""
+    if code == OffsetMetadataTooLargeError.errno:
         longest = max(len((each.metadata or '').encode('utf-8')) for each in offsets)
         return (
             ': the metadata text has %d bytes, more than the broker allows'
             ' (offset.metadata.max.bytes, 4096 unless changed)' % longest
         )
-    if code == 25 and generation < 0:
+    if code == UnknownMemberIdError.errno and generation < 0:
         return ': it has members, so it takes no commits of others'
-    if code == 35:
+    if code == UnsupportedVersionError.errno:
         return ': its members need a newer version of OffsetCommit than the broker serves'
-    if code == 3:
+    if code == UnknownTopicOrPartitionError.errno:
         return ': there is no such partition'
     kind = for_code(code)
     return ': %s' % kind.description if kind.description else ''
@@ -201,12 +240,12 @@ _MOVED_HINT = (
 _REBALANCE_HINT = '. Commit again after the next poll(), for the partitions that are left'
 
 
-def _commit_error(code: int, action: Action, text: str) -> KafkaError:
+def _commit_error(code: int, action: OffsetErrorAction, text: str) -> KafkaError:
     """Return what a commit is failed with; ``errno_of_group`` has the code for the membership."""
-    if action not in (Action.MOVED, Action.WAIT_EPOCH):
+    if action not in (OffsetErrorAction.MOVED, OffsetErrorAction.WAIT_EPOCH):
         return for_code(code)(text)
     error: CommitFailedError
-    if code == 27:
+    if code == RebalanceInProgressError.errno:
         error = CommitInRebalanceError(text + _REBALANCE_HINT)
     else:
         error = CommitFailedError('%s (error %d)%s' % (text, code, _MOVED_HINT))
@@ -230,7 +269,7 @@ def fetch_trouble(
     if code is None:
         missing = [each for each in partitions if each not in codes]
         if missing:
-            return Trouble(Action.SURFACE, _left_out('OffsetFetch', group, missing))
+            return Trouble(OffsetErrorAction.SURFACE, _left_out('OffsetFetch', group, missing))
         code = _worst(FETCH, codes)
         about = [each for each in partitions if codes[each] == code]
     if code is None:
@@ -246,7 +285,7 @@ def fetch_errors(
     return {
         each: _fetch_error(group, [each], code)
         for each, code in codes.items()
-        if _ORDER[_action(FETCH, code)] > _ORDER[Action.ABSENT]
+        if _ORDER[_action(FETCH, code)] > _ORDER[OffsetErrorAction.ABSENT]
     }
 
 

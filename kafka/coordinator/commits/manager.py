@@ -1,20 +1,21 @@
-"""Committing offsets and asking for them: the conversation with whoever keeps those of a group.
+"""OffsetCommit and OffsetFetch for one group: coordinator, versions, back-off and retries.
 
-Owns who is asked, in which version, waiting and back-off. What is said, and what answers mean, is
-in messages.py and error_actions.py; when a consumer commits by itself in schedule.py, as
-whom a member does in standing.py. Does not own: which offsets, callbacks of programs.
+Made by the engine of a consumer and by Spark; runs in turns
+of the loop. MemberCommit decides which generation a commit carries, CommitOrder keeps a repeated
+commit from overwriting a later one, and the tables of error codes are in error_actions.py.
 
 Offsets are kept in ZooKeeper (0.8.1, where any broker takes them) or by the coordinator of the
 group (from 0.8.2 on). Both places exist side by side up to 3.9 and do not know of each other. The
-0.9.5 consumers keep theirs in ZooKeeper where there is one (blocking/stored_offsets.py), and so
-does who sets ``is_zookeeper``, with the same rule: where no broker reaches one, the coordinator has
-them. What either has committed, the other goes on from.
+0.9.5 consumers keep theirs in ZooKeeper if brokers have one (blocking/stored_offsets.py), and so
+does a consumer with ``is_zookeeper``: if no broker reaches ZooKeeper, the coordinator keeps them.
+Either kind of consumer goes on from the offsets of the other.
 """
 
 from __future__ import annotations
 
 import random
 from typing import (
+    TYPE_CHECKING,
     Any,
     Awaitable,
     Callable,
@@ -30,13 +31,14 @@ from typing import (
 
 from kafka.coordinator.commits.error_actions import (
     OF_PARTITIONS,
-    Action,
+    OffsetErrorAction,
     Trouble,
     commit_trouble,
     fetch_errors,
     fetch_trouble,
     named,
 )
+from kafka.coordinator.commits.member_commit import CommitIdentity, MemberCommit
 from kafka.coordinator.commits.messages import (
     Ids,
     commit_request,
@@ -47,7 +49,6 @@ from kafka.coordinator.commits.messages import (
     topic_ids,
 )
 from kafka.coordinator.commits.schedule import CommitOrder
-from kafka.coordinator.commits.standing import Standing, Who
 from kafka.errors import (
     KafkaError,
     KafkaTimeoutError,
@@ -63,6 +64,10 @@ from kafka.protocol.commit import OffsetCommitRequest, OffsetFetchRequest
 from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.wire import Message
 from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
+
+if TYPE_CHECKING:
+    from kafka.net.loop.event_loop import EventLoop
+    from kafka.net.pool import Pool
 
 __all__ = ['FetchedOffsets', 'OffsetCommits']
 
@@ -106,8 +111,8 @@ class OffsetCommits:
 
     def __init__(
         self,
-        loop: Any,
-        pool: Any,
+        loop: EventLoop,
+        pool: Pool,
         group_id: str,
         request_timeout: float,
         retry_backoff: float,
@@ -137,7 +142,7 @@ class OffsetCommits:
     async def commit(
         self,
         offsets: Offsets,
-        who: Union[Standing, Who, None],
+        who: Union[MemberCommit, CommitIdentity, None],
         timeout: float,
         retries: bool = True,
     ) -> None:
@@ -145,9 +150,9 @@ class OffsetCommits:
 
         Arguments:
             offsets: {TopicPartition: OffsetAndMetadata}; nothing is asked for none.
-            who: the member that commits; None outside of a membership; or a function that tells it,
-                which is asked before each try: then a commit that came too early for the member's
-                epoch (KIP-848) is tried again with the next one. With a Standing it waits while the
+            who: the identity of the member that commits; None without a membership. A function is
+                called before each try: a commit that came too early for the epoch of the member
+                (KIP-848) is then tried again with the next one. A MemberCommit waits while its
                 group rebalances, and goes on in the next generation.
             timeout: seconds for all of it.
             retries: whether what may succeed later is tried again; each error is raised otherwise.
@@ -172,7 +177,7 @@ class OffsetCommits:
         turn = _Turn(number, before, self._sent)
         left: Dict[TopicPartition, OffsetAndMetadata] = dict(offsets)
         try:
-            if isinstance(who, Standing):
+            if isinstance(who, MemberCommit):
                 await self._commit_through(turn, left, who, timeout, retries)
             else:
                 await self._commit_as(turn, left, who, timeout, retries)
@@ -185,14 +190,14 @@ class OffsetCommits:
         self,
         turn: _Turn,
         left: Dict[TopicPartition, OffsetAndMetadata],
-        standing: Standing,
+        standing: MemberCommit,
         timeout: float,
         retries: bool,
     ) -> None:
         """Commit as a member, through rebalances."""
         deadline = self._loop.time() + timeout
         who = standing.now(left)
-        refused: Optional[Who] = None
+        refused: Optional[CommitIdentity] = None
         error: Optional[KafkaError] = None
         while True:
             if who is None:
@@ -212,7 +217,7 @@ class OffsetCommits:
         self,
         turn: _Turn,
         left: Dict[TopicPartition, OffsetAndMetadata],
-        who: Optional[Who],
+        who: Optional[CommitIdentity],
         timeout: float,
         retries: bool,
     ) -> None:
@@ -226,7 +231,10 @@ class OffsetCommits:
         )
 
     async def _commit_once(
-        self, turn: _Turn, left: Dict[TopicPartition, OffsetAndMetadata], who: Optional[Who]
+        self,
+        turn: _Turn,
+        left: Dict[TopicPartition, OffsetAndMetadata],
+        who: Optional[CommitIdentity],
     ) -> Optional[Trouble]:
         """Send what is left, and take out of it what the broker has stored."""
         if turn.sent.is_set:  # it is not the first try
@@ -240,7 +248,10 @@ class OffsetCommits:
             turn.sent.set()
 
     async def _sent_as(
-        self, turn: _Turn, left: Dict[TopicPartition, OffsetAndMetadata], who: Optional[Who]
+        self,
+        turn: _Turn,
+        left: Dict[TopicPartition, OffsetAndMetadata],
+        who: Optional[CommitIdentity],
     ) -> Optional[Trouble]:
         link = await self._ready(OffsetCommitRequest)
         ids = self._ids_of(left)
@@ -278,7 +289,11 @@ class OffsetCommits:
             return trouble
         self._refused_ids.update((topic, ids[topic]) for topic in refused)
         self._pool.refresh()
-        return trouble._replace(action=Action.BY_NAME) if trouble.code == _UNKNOWN_ID else trouble
+        return (
+            trouble._replace(action=OffsetErrorAction.BY_NAME)
+            if trouble.code == _UNKNOWN_ID
+            else trouble
+        )
 
     async def _leave_out_replaced(
         self, number: int, left: Dict[TopicPartition, OffsetAndMetadata]
@@ -297,7 +312,7 @@ class OffsetCommits:
         self,
         partitions: Iterable[TopicPartition],
         timeout: float,
-        who: Optional[Who] = None,
+        who: Optional[CommitIdentity] = None,
     ) -> Dict[TopicPartition, Optional[OffsetAndMetadata]]:
         """Return the committed offset of each partition, None where there is none.
 
@@ -325,7 +340,7 @@ class OffsetCommits:
         if doubtful:
             text = 'group %s has no offsets of %s: there is no such partition'
             error = UnknownTopicOrPartitionError(text % (self.group_id, named(doubtful)))
-            await self._look(Trouble(Action.LOOK, error, frozenset(doubtful)), deadline)
+            await self._look(Trouble(OffsetErrorAction.LOOK, error, frozenset(doubtful)), deadline)
         return found
 
     def _may_be_deleted(self, partition: TopicPartition) -> bool:
@@ -339,7 +354,7 @@ class OffsetCommits:
         self,
         partitions: Iterable[TopicPartition],
         timeout: float,
-        who: Optional[Who] = None,
+        who: Optional[CommitIdentity] = None,
     ) -> FetchedOffsets:
         """Return each partition's committed offset or its error.
 
@@ -352,7 +367,7 @@ class OffsetCommits:
         async def once() -> Optional[Trouble]:
             result.failed.clear()
             trouble = await self._fetch_once(left, result.found, who, result.failed)
-            if trouble is None or trouble.action is Action.BY_NAME:
+            if trouble is None or trouble.action is OffsetErrorAction.BY_NAME:
                 return trouble
             return None if result.failed and trouble.code in OF_PARTITIONS else trouble
 
@@ -370,7 +385,7 @@ class OffsetCommits:
         self,
         left: Set[TopicPartition],
         found: Dict[TopicPartition, Optional[OffsetAndMetadata]],
-        who: Optional[Who],
+        who: Optional[CommitIdentity],
         failed: Optional[Dict[TopicPartition, KafkaError]] = None,
     ) -> Optional[Trouble]:
         """Ask for what is left, and move it to what was found; note errors of partitions."""
@@ -430,12 +445,14 @@ class OffsetCommits:
             if trouble.code == _REFUSED and self._is_zookeeper:
                 self._is_zookeeper = False
                 continue
-            if trouble.action is Action.BY_NAME:  # once for each id
+            if trouble.action is OffsetErrorAction.BY_NAME:  # once for each id
                 continue
             late = self._loop.time() >= deadline
-            if trouble.action is Action.REFIND and (trouble.code is not None or not late):
+            if trouble.action is OffsetErrorAction.REFIND and (
+                trouble.code is not None or not late
+            ):
                 self._pool.forget_coordinator(GROUP, self.group_id)
-            waits = trouble.action is not Action.WAIT_EPOCH or tells_epochs
+            waits = trouble.action is not OffsetErrorAction.WAIT_EPOCH or tells_epochs
             if not trouble.may_repeat or not waits or not (retries or late):
                 raise trouble.error
             failures += 1
@@ -455,7 +472,7 @@ class OffsetCommits:
             )
             return trouble
         except KafkaError as error:
-            action = Action.REFIND if error.retriable else Action.SURFACE
+            action = OffsetErrorAction.REFIND if error.retriable else OffsetErrorAction.SURFACE
             return Trouble(action, error)
 
     async def _cured(self, trouble: Trouble, failures: int, deadline: float) -> bool:
@@ -465,9 +482,9 @@ class OffsetCommits:
         pause = backoff_seconds(self._retry_backoff, longest, failures, part)
         if self._loop.time() + pause >= deadline:
             return False
-        if trouble.action is Action.LOOK:
+        if trouble.action is OffsetErrorAction.LOOK:
             await self._look(trouble, deadline)
-        elif trouble.action is Action.REFRESH:
+        elif trouble.action is OffsetErrorAction.REFRESH:
             self._pool.refresh()
         await self._loop.sleep(pause)
         return True

@@ -1,7 +1,7 @@
-"""OffsetCommit and OffsetFetch of every version, from offsets and back.
+"""OffsetCommit and OffsetFetch messages of every version, from offsets and back.
 
-Owns how partitions become messages and what answers say; pure. What codes mean is in
-error_actions.py. Version 0 means offsets in ZooKeeper, version 10 names topics by id (KIP-848).
+Version 0 stores offsets in ZooKeeper, version 10 names topics by their ids (KIP-848). Called by
+OffsetCommits, the evented clients and Spark. Pure.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""When a consumer commits by itself, and in which order commits that are repeated take effect.
+"""The time of automatic commits, and the order in which repeated commits take effect.
 
-Owns two machines: AutoCommit, the time of the next commit by interval, and CommitOrder, which keeps
-a repeated commit from undoing a later one. Does not own: what is committed (what the program was
-handed, subscription_state.py), the requests (manager.py). Before a rebalance and on close
-everything is committed whatever the time is: the consumer asks nobody for that, and tells reset().
+AutoCommit has the time of the next commit by interval; each poll() of a consumer asks it. Before a
+rebalance and on close() the consumer commits whatever the time is, and calls reset(). CommitOrder
+keeps a repeated commit from overwriting a later one. Pure.
 
 The same positions are committed again and again on purpose: brokers before 2.1 let offsets expire
 by the age of the commit (KIP-211).
@@ -59,7 +58,7 @@ class AutoCommit:
         return '<AutoCommit %s next_at=%.3f>' % (self.state.value, self.next_at)
 
     def due(self, now: float) -> bool:
-        """Tell whether it is time to commit."""
+        """Return True if it is time to commit."""
         return now >= self.next_at and self.state is AutoCommitState.WAITING
 
     def began(self, now: float) -> None:

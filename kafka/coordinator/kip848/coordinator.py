@@ -1,13 +1,12 @@
 """The driver of a member of a KIP-848 group: heartbeats to the coordinator, steps for the program.
 
-Owns who is asked and when, the way from a new assignment to its acknowledgement, and what is done
-when the program does not poll. What is told and what answers mean is decided by
-:mod:`kafka.coordinator.kip848.state_machine`; what brokers are asked on other accounts is not known
-here.
+The engine of a consumer makes one. It sends the heartbeats of a ConsumerMembership, finds the names
+of assigned topics, offers RebalanceSteps to the polling thread, and leaves the group when the
+program does not poll in time. Everything runs in turns of the loop, except for the methods marked
+otherwise.
 
-A member that has nothing to do costs one timer and one request an interval, without a coroutine.
-Coroutines begin when the coordinator has to be found, when the assignment changes, and when the
-member leaves. All but what is marked happens in turns of the loop.
+An idle member costs one timer and one request an interval, without a coroutine. Coroutines run to
+find the coordinator, to change the assignment, and to leave.
 """
 
 from __future__ import annotations
@@ -16,19 +15,26 @@ import logging
 import math
 import random
 import uuid
-from typing import Any, Callable, FrozenSet, Iterable, Optional
+from typing import TYPE_CHECKING, Any, Callable, ContextManager, FrozenSet, Iterable, Optional
 
 from kafka.coordinator.group_settings import GroupSettings, StepKind
-from kafka.coordinator.kip848.state_machine import Membership, Plan
-from kafka.coordinator.kip848.transitions import Action, State
-from kafka.coordinator.member import Member, Step
+from kafka.coordinator.kip848.state_machine import (
+    ConsumerMembership,
+    HeartbeatErrorAction,
+    MemberState,
+    ReconciliationPlan,
+)
+from kafka.coordinator.member import Member, RebalanceStep
 from kafka.coordinator.rebalance_log import RebalanceLog
 from kafka.errors import (
     BrokerResponseError,
+    FencedMemberEpochError,
     GroupAuthorizationFailedError,
     IllegalStateError,
     KafkaError,
+    StaleMemberEpochError,
     UnknownBrokerIdError,
+    UnknownMemberIdError,
     UnsupportedVersionError,
     for_code,
 )
@@ -40,23 +46,30 @@ from kafka.protocol.group import ConsumerGroupHeartbeatRequest, ConsumerGroupHea
 from kafka.protocol.metadata import MetadataRequest, MetadataRequestTopic
 from kafka.structs import ConsumerGroupMetadata, TopicPartition
 
+if TYPE_CHECKING:
+    from kafka.consumer.subscription_state import SubscriptionState
+    from kafka.net.loop.event_loop import EventLoop
+    from kafka.net.pool import Pool
+
 __all__ = ['ConsumerMember']
 
 log = logging.getLogger(__name__)
 
 _STATES = {
-    State.UNSUBSCRIBED: '<unjoined>',
-    State.FENCED: '<unjoined>',
-    State.STALE: '<unjoined>',
-    State.LEAVING: '<unjoined>',
-    State.FATAL: '<unjoined>',
-    State.STABLE: '<stable>',
+    MemberState.UNSUBSCRIBED: '<unjoined>',
+    MemberState.FENCED: '<unjoined>',
+    MemberState.STALE: '<unjoined>',
+    MemberState.LEAVING: '<unjoined>',
+    MemberState.FATAL: '<unjoined>',
+    MemberState.STABLE: '<stable>',
 }
-#: The states out of which a poll leads into the group.
-_OUTSIDE = (State.UNSUBSCRIBED, State.STALE)
-#: What commits are refused with when something about the member is not as the group knows it.
-_OF_MEMBERS = frozenset([25, 110, 113])
-#: What is raised when a connection was given up because its broker is listed no longer.
+#: The states in which a poll() joins the group.
+_OUTSIDE = (MemberState.UNSUBSCRIBED, MemberState.STALE)
+#: The errors of commits whose member or epoch is not the one that the group knows.
+_OF_MEMBERS = frozenset(
+    [UnknownMemberIdError.errno, FencedMemberEpochError.errno, StaleMemberEpochError.errno]
+)
+#: The errors of a connection closed because its broker is not listed any more.
 _OF_LINKS = (IllegalStateError, UnknownBrokerIdError)
 
 
@@ -74,11 +87,11 @@ class ConsumerMember(Member):
 
     def __init__(
         self,
-        loop: Any,
-        pool: Any,
+        loop: EventLoop,
+        pool: Pool,
         settings: GroupSettings,
-        subscription: Any,
-        lock: Any,
+        subscription: SubscriptionState,
+        lock: ContextManager[Any],
         on_change: Callable[[], Any],
         chance: Optional[random.Random] = None,
     ) -> None:
@@ -88,19 +101,19 @@ class ConsumerMember(Member):
         self._subscription = subscription
         self._lock = lock
         self._chance = chance or random.Random()
-        # Its own from the beginning: a join whose answer was lost can be repeated (KIP-1082).
+        # Chosen here, so that a join whose response was lost can be repeated (KIP-1082).
         name = str(uuid.UUID(int=self._chance.getrandbits(128), version=4))
-        self._machine = Membership(settings, name, self._pause)
+        self._machine = ConsumerMembership(settings, name, self._pause)
         self._log = RebalanceLog(settings.group_id)
         self._identity = ConsumerGroupMetadata(
             settings.group_id, group_instance_id=settings.group_instance_id
         )
         self._is_started = self._is_closed = self._was_stable = False
         self._polled_at = -math.inf
-        self._out_since = -math.inf  # polls after this are of a program that wants in
+        self._out_since = -math.inf  # a poll() after this time joins again
         self._alarm = Alarm(loop, self._look)
         self._finding: Optional[Task[None]] = None  # of the coordinator, for a heartbeat
-        self._work: Optional[Task[None]] = None  # what the program has to take part in
+        self._work: Optional[Task[None]] = None  # a change that needs the program
         self._farewell: Optional[Task[None]] = None
 
     def __repr__(self) -> str:
@@ -109,17 +122,17 @@ class ConsumerMember(Member):
     # ------------------------------------------------------------ from any thread
 
     def polled(self, now: float) -> None:
-        """Note that the program has polled; costs nothing while the member takes part."""
+        """Note that the program has polled; costs nothing while the member is in the group."""
         self._polled_at = now
         if self._machine.state in _OUTSIDE and self._is_started:
-            # Read without its lock: the member looks again, with it.
+            # Read without the lock: the member reads it again under the lock.
             if self._subscription.subscription is not None:
                 self._loop.call_threadsafe(self._look)
 
     @property
     def is_stable(self) -> bool:
-        """Whether it owns what it shall own, as far as it knows."""
-        return self._machine.state is State.STABLE
+        """Whether it owns its target assignment, as far as it knows."""
+        return self._machine.state is MemberState.STABLE
 
     @property
     def can_commit(self) -> bool:
@@ -127,11 +140,11 @@ class ConsumerMember(Member):
         return self._identity.generation_id > 0
 
     def identity(self) -> ConsumerGroupMetadata:
-        """Return who it is to the group now; the epoch stands where classic groups have another."""
+        """Return its identity; the epoch is in the place of the generation of classic groups."""
         return self._identity
 
     def commits_as(self) -> Callable[[], ConsumerGroupMetadata]:
-        """Return what tells it: a commit of an epoch that is over is tried again in the next."""
+        """Return a function: a commit with an old epoch is tried again with the next one."""
         return self.identity
 
     # ------------------------------------------------------------ for the engine
@@ -142,14 +155,14 @@ class ConsumerMember(Member):
         self._look()
 
     def subscription_changed(self) -> None:
-        """Tell the group what is subscribed now, if that is something else."""
+        """Send the subscription, if it has changed."""
         if self._read_subscription() and self._machine.can_be_cured() and self._work is None:
             self.error = None
             self._join()
         self._look()
 
     def rejoin(self, reason: str) -> None:
-        """Ask the coordinator soon: it decides who gets what, and nobody can ask it for more."""
+        """Send a heartbeat soon: the coordinator assigns, there is no request for a rebalance."""
         log.info('group=%s asks what it shall own now: %s', self.settings.group_id, reason)
         self._machine.hurry()
         self._look()
@@ -157,7 +170,7 @@ class ConsumerMember(Member):
     def commit_refused(
         self, error: KafkaError, who: Optional[ConsumerGroupMetadata] = None
     ) -> None:
-        """Ask the coordinator soon whether it is still a member, and in which epoch.
+        """Send a heartbeat soon, to learn whether it is still a member, and the epoch.
 
         A commit says nothing of the membership by itself: it may have been sent in another epoch.
         """
@@ -169,10 +182,10 @@ class ConsumerMember(Member):
             self._look()
 
     async def leave(self, reason: str, timeout: float) -> None:
-        """Leave the group; static members come back within their session, with what they had."""
+        """Leave the group; a static member may return within its session, to its partitions."""
         self._stop()
         machine = self._machine
-        if machine.state is State.UNSUBSCRIBED:
+        if machine.state is MemberState.UNSUBSCRIBED:
             return
         log.info('group=%s member=%s leaves: %s', self.settings.group_id, machine.member_id, reason)
         machine.leave()
@@ -189,7 +202,7 @@ class ConsumerMember(Member):
             self._note_identity()
 
     def close(self) -> None:
-        """End everything at once, telling nobody."""
+        """End everything at once, without leaving the group."""
         self._is_closed = True
         self._stop()
         self._alarm.cancel()
@@ -201,10 +214,10 @@ class ConsumerMember(Member):
                 task.cancel()
         self._work = self._finding = self._farewell = self.step = None
 
-    # ------------------------------------------------------------ looking what is due
+    # ------------------------------------------------------------ what is due
 
     def _look(self) -> None:
-        """Do what is due, and come back when something else is."""
+        """Do what is due, and set the timer for the next time."""
         if self._is_closed or not self._is_started:
             return
         now = self._loop.time()
@@ -223,15 +236,15 @@ class ConsumerMember(Member):
             self._on_change()
 
     def _set_timer(self) -> None:
-        """See to it that somebody looks when the next thing is due."""
+        """Set the timer for the next heartbeat or missed poll."""
         machine = self._machine
         when = machine.due
         if when == math.inf or self._finding is not None:
-            return  # what is under way ends with a look
+            return  # the work under way calls this at its end
         self._alarm.set(min(when, self._polled_at + self.settings.rebalance_timeout))
 
     def _may_join(self) -> bool:
-        """Tell whether a program that is not in the group is to be let in."""
+        """Return True if a member outside the group should join."""
         machine = self._machine
         if machine.state not in _OUTSIDE or machine.owned:
             return False
@@ -245,12 +258,12 @@ class ConsumerMember(Member):
 
     def _read_subscription(self) -> bool:
         with self._lock:
-            names, pattern = self._subscription.subscription, self._subscription.server_pattern
-            names = None if names is None else frozenset(names)
+            topics, pattern = self._subscription.subscription, self._subscription.server_pattern
+            names = None if topics is None else frozenset(topics)
         return self._machine.subscribe(names, pattern)
 
     def _miss_poll(self, now: float) -> None:
-        """Leave the group of which the program does not take notice any more."""
+        """Leave the group, because the program does not poll any more."""
         log.warning(
             'group=%s member=%s leaves: the program has not polled for %.3g s. Poll more often, let'
             ' a poll return fewer records (max_poll_records), or allow more time'
@@ -285,7 +298,7 @@ class ConsumerMember(Member):
         return backoff_seconds(settings.retry_backoff, longest, failures, part)
 
     def _note_identity(self) -> None:
-        """Let other threads see who it is now."""
+        """Publish the identity for other threads."""
         machine = self._machine
         is_in = machine.epoch > 0
         self._identity = ConsumerGroupMetadata(
@@ -299,7 +312,7 @@ class ConsumerMember(Member):
     # ------------------------------------------------------------ heartbeats
 
     def _beat(self, now: float) -> None:
-        """Send the heartbeat that is due, or find out where to first."""
+        """Send the heartbeat that is due, or find the coordinator first."""
         if self._finding is not None:
             return
         link = self._pool.group_link_at_hand(self.settings.group_id)
@@ -355,7 +368,7 @@ class ConsumerMember(Member):
         response: Optional[ConsumerGroupHeartbeatResponse],
         error: Optional[KafkaError],
     ) -> None:
-        """Take the answer to a heartbeat, or note that there is none."""
+        """Handle the response to a heartbeat, or its error."""
         if self._is_closed or life != self._machine.life:
             return
         now = self._loop.time()
@@ -369,10 +382,10 @@ class ConsumerMember(Member):
         self._look()
 
     def _on_silence(self, error: KafkaError) -> None:
-        """Go on without an answer: the member may still be one, or may not."""
+        """Go on without a response: it is unknown whether the membership has ended."""
         group_id = self.settings.group_id
         if error.stage is not None and not error.retriable:
-            self.errors.append(error)  # credentials, certificates: those may become others
+            self.errors.append(error)  # credentials and certificates may be replaced
             self._on_change()
         elif isinstance(error, GroupAuthorizationFailedError):
             self._denied(error)
@@ -386,14 +399,14 @@ class ConsumerMember(Member):
     def _on_response(self, life: int, response: ConsumerGroupHeartbeatResponse, now: float) -> None:
         machine = self._machine
         target = machine.target
-        verdict = machine.answered(life, response, now)
+        outcome = machine.answered(life, response, now)
         self._note_identity()
-        action, error = verdict.action, verdict.error
-        if action is Action.GO_ON:
+        action, error = outcome.action, outcome.error
+        if action is HeartbeatErrorAction.GO_ON:
             self.error = None
-        if action is Action.REFIND:
+        if action is HeartbeatErrorAction.REFIND:
             self._pool.forget_coordinator(GROUP, self.settings.group_id)
-        elif action is Action.REJOIN:
+        elif action is HeartbeatErrorAction.REJOIN:
             log.warning(
                 'group=%s: %s: all partitions are lost (%d times without a rest)',
                 self.settings.group_id,
@@ -404,14 +417,14 @@ class ConsumerMember(Member):
                 self.figures.rebalance_failed()
             self._end_work()
             self._on_change()
-        elif action is Action.SURFACE:
+        elif action is HeartbeatErrorAction.SURFACE:
             assert error is not None
             if isinstance(error, GroupAuthorizationFailedError):
                 self._denied(error)
             else:
                 self.errors.append(error)
                 self._on_change()
-        elif action is Action.FAIL:
+        elif action is HeartbeatErrorAction.FAIL:
             assert error is not None
             self._failed(error)
         elif target != machine.target:
@@ -425,14 +438,14 @@ class ConsumerMember(Member):
         """
         machine, step = self._machine, self.step
         if machine.plan is None:
-            self._end_work()  # the names that it waits for may not be wanted any more
+            self._end_work()  # the names that it waits for may not be needed any more
         elif machine.is_overtaken and step is not None and step.kind is StepKind.ASSIGN:
             if step.withdraw():
                 self._end_work()
                 machine.dropped()
 
     def _denied(self, error: KafkaError) -> None:
-        """Let the program hear that it has no right to the group, which it may be given yet."""
+        """Raise by poll() that the group is not authorized, which may change."""
         if self._machine.epoch > 0:
             self.errors.append(error)
         else:
@@ -445,26 +458,26 @@ class ConsumerMember(Member):
         self._failed(error)
 
     def _failed(self, error: KafkaError) -> None:
-        """Let every poll raise an error, after the program has dropped what it had."""
+        """Let every poll() raise an error, after the program has dropped its partitions."""
         log.error('group=%s: the membership is over: %s', self.settings.group_id, error)
         self.error = error
         self._end_work()
         self._note_identity()
         self._on_change()
 
-    # ------------------------------------------------------------ what the program takes part in
+    # ------------------------------------------------------------ steps for the program
 
     def _begin_work(self) -> None:
-        """Let the program do what the state of the membership demands, one thing at a time."""
+        """Offer the steps that the state of the membership demands, one at a time."""
         if self._work is not None:
             return
         machine = self._machine
         if machine.can_reconcile(self._name_of):
             self._spawn_work(self._reconcile())
-        elif machine.state in (State.FENCED, State.STALE, State.FATAL):
+        elif machine.state in (MemberState.FENCED, MemberState.STALE, MemberState.FATAL):
             if machine.owned:
                 self._spawn_work(self._lose())
-            elif machine.state is State.FENCED:
+            elif machine.state is MemberState.FENCED:
                 machine.lost()
 
     def _spawn_work(self, work: Any) -> None:
@@ -477,7 +490,7 @@ class ConsumerMember(Member):
             self._look()
 
     def _end_work(self) -> None:
-        """End what is under way, unless the program is at it: then it ends by itself."""
+        """Cancel the work under way, unless its step was begun: then it ends by itself."""
         if self._work is None or (self.step is not None and not self.step.withdraw()):
             return
         work, self._work, self.step = self._work, None, None
@@ -490,9 +503,9 @@ class ConsumerMember(Member):
         owned: Iterable[TopicPartition],
         commits: bool = False,
     ) -> None:
-        """Have the thread that polls do something."""
+        """Offer a step to the polling thread, and wait until it is finished."""
         deadline = self._loop.time() + self.settings.rebalance_timeout
-        step = self.step = Step(self._loop, kind, partitions, owned, commits, deadline)
+        step = self.step = RebalanceStep(self._loop, kind, partitions, owned, commits, deadline)
         self._on_change()
         try:
             await step.finished()
@@ -501,17 +514,17 @@ class ConsumerMember(Member):
                 self.step = None
 
     async def _lose(self) -> None:
-        """Have all dropped that others may own by now."""
+        """Let the program drop all partitions, which others may own by now."""
         await self._do(StepKind.LOSE, self._machine.owned.values(), ())
-        if self._machine.state in (State.FENCED, State.STALE, State.FATAL):
+        if self._machine.state in (MemberState.FENCED, MemberState.STALE, MemberState.FATAL):
             self._machine.lost()
             self._note_identity()
 
     async def _reconcile(self) -> None:
-        """Go from what is owned to what shall be owned, and have it acknowledged."""
+        """Go from the owned partitions to the target assignment, and acknowledge it."""
         machine = self._machine
         began, failures = self._loop.time(), 0
-        while machine.state is State.RECONCILING:
+        while machine.state is MemberState.RECONCILING:
             unknown = machine.unknown(self._name_of)
             if unknown and not machine.gives_back:
                 if failures:
@@ -522,9 +535,9 @@ class ConsumerMember(Member):
             if plan is not None:
                 await self._carry_out(plan, began)
             elif not machine.unknown(self._name_of):
-                return  # what is not subscribed any more is left out
+                return  # unsubscribed topics are left out
 
-    async def _carry_out(self, plan: Plan, began: float) -> None:
+    async def _carry_out(self, plan: ReconciliationPlan, began: float) -> None:
         machine = self._machine
         life = machine.life
         counts = len(plan.gone), len(plan.new), len(plan.kept)
@@ -541,7 +554,7 @@ class ConsumerMember(Member):
             machine.dropped()
             return
         for place in plan.new.values():
-            self._pool.want_topic(place.topic)
+            self._pool.want_topic(str(place.topic))
         owned = [*plan.kept.values(), *plan.new.values()]
         await self._do(StepKind.ASSIGN, plan.new.values(), owned)
         machine.assigned(plan)
@@ -560,7 +573,7 @@ class ConsumerMember(Member):
         return name
 
     async def _learn(self, topic_ids: FrozenSet[bytes]) -> None:
-        """Ask what the topics of some ids are called; maybe nobody says."""
+        """Request the names of topic ids; the response may not have them."""
         asked = [MetadataRequestTopic(topic_id=each, name=None) for each in sorted(topic_ids)]
         request = MetadataRequest(topics=asked, allow_auto_topic_creation=False)
         try:
@@ -574,7 +587,7 @@ class ConsumerMember(Member):
     # ------------------------------------------------------------ the end
 
     async def _say_farewell(self) -> None:
-        """Tell the coordinator that the member goes, until it has heard."""
+        """Send the leaving heartbeat until the coordinator has responded."""
         request = self._machine.farewell()
         failures = 0
         while request is not None:

@@ -1,46 +1,47 @@
-"""A member of a KIP-848 group: what it tells the coordinator, and what the answers make of it.
+"""The state machine of a member of a KIP-848 group, with its tables of states and error codes.
 
-Owns the heartbeat that is due and its fields, the epoch, what the member owns and shall own, and
-what goes with each move between states. Does not own: which moves there are and what each error
-code means (transitions.py), who the coordinator is and how it is asked, the names of
-topics, the thread that polls and what it has to do (coordinator.py). Follows KIP-848 and
-KIP-1082; pure.
+ConsumerMembership keeps the heartbeat that is due and its fields, the epoch, and the owned and
+target partitions; ConsumerMember drives it in turns of the loop. Follows KIP-848 and KIP-1082.
 
-A *unit* is a partition as the coordinator names it: the id of its topic and a number. What is owned
-keeps the name that its topic had when it was assigned, so that a topic that was deleted, or made
-anew, can be given back by that name.
+A *unit* is a partition as the coordinator names it: the id of its topic and a number. An owned
+partition keeps the topic name of the time of its assignment, so that it can be revoked by that name
+if the topic is deleted, or created again.
 
-A coordinator that takes back what it gave gives it to nobody else before it has a list of what this
-member owns without that. So whatever the program may take up by a plan under way counts as owned in
-such lists, no plan begins before a list was answered, and a target that is over is acknowledged
-also where nothing of it was taken up.
+A coordinator that revokes a partition assigns it to no other member before this one has sent a list
+of its partitions without it. So all partitions that a plan under way may give to the program count
+as owned in such lists, no plan begins before the response to a list, and a target that was replaced
+is acknowledged even if nothing of it was taken up.
 
-Each *life* begins with a join. Answers to what an earlier one asked mean nothing any more. After an
-error, or when an answer was lost, the next heartbeat tells everything anew: the coordinator sends
-an assignment only when it changed, or to who tells everything.
+Each *life* begins with a join; responses to requests of an earlier life are ignored. After an error
+or a lost response the next heartbeat has all fields again: the coordinator sends an assignment only
+after a change, or to a member that sends all fields. Pure.
 """
 
 from __future__ import annotations
 
+import enum
 import math
-from typing import Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Tuple
+from typing import Callable, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Tuple
 
 from kafka.coordinator.group_settings import GroupSettings
-from kafka.coordinator.kip848.transitions import (
-    ADVICE,
-    TAKING_PART,
-    Action,
-    Event,
-    State,
-    Verdict,
-    action_of,
-    following,
-)
 from kafka.errors import (
     BrokerResponseError,
+    CoordinatorLoadInProgressError,
+    CoordinatorNotAvailableError,
+    FencedInstanceIdError,
+    FencedMemberEpochError,
+    GroupAuthorizationFailedError,
+    GroupMaxSizeReachedError,
+    IllegalStateError,
     InvalidRegularExpressionError,
     KafkaError,
+    NotCoordinatorError,
     TopicAuthorizationFailedError,
+    UnknownError,
+    UnknownMemberIdError,
+    UnrecognizedBrokerError,
+    UnreleasedInstanceIdError,
+    UnsupportedAssignorError,
     UnsupportedVersionError,
     for_code,
 )
@@ -51,7 +52,156 @@ from kafka.protocol.group import (
 )
 from kafka.structs import TopicPartition
 
-__all__ = ['Heartbeat', 'Membership', 'Plan', 'Unit']
+__all__ = [
+    'ADVICE',
+    'ConsumerMembership',
+    'Heartbeat',
+    'HeartbeatErrorAction',
+    'HeartbeatOutcome',
+    'MemberEvent',
+    'MemberState',
+    'ReconciliationPlan',
+    'TAKING_PART',
+    'TRANSITIONS',
+    'Unit',
+    'following',
+    'heartbeat_error_action',
+]
+
+
+class MemberState(enum.Enum):
+    """The states of a member of a KIP-848 group."""
+
+    UNSUBSCRIBED = 'unsubscribed'  # no member: it never was, or has left
+    JOINING = 'joining'  # a heartbeat of epoch 0 is owed, or on its way
+    RECONCILING = 'reconciling'  # it shall own other partitions than it does
+    ACKNOWLEDGING = 'acknowledging'  # it owes the coordinator a list of what it owns
+    STABLE = 'stable'
+    FENCED = 'fenced'  # the coordinator has put it out; what it owned is to be dropped first
+    STALE = 'stale'  # the program did not poll in time: it has left, and waits for a poll
+    LEAVING = 'leaving'
+    FATAL = 'fatal'  # it will not come back before somebody acts
+
+
+class MemberEvent(enum.Enum):
+    """The events that change the state."""
+
+    JOIN = 'join'
+    RETARGET = 'reconcile'  # the target is not what it owns
+    SETTLE = 'settle'  # the target is what it owns
+    RECONCILED = 'have reconciled'
+    ACKNOWLEDGED = 'have acknowledged'
+    FENCE = 'be fenced'
+    MISS_POLL = 'miss a poll'
+    LEAVE = 'leave'
+    LEFT = 'have left'
+    FAIL = 'fail'
+
+
+_S, _E = MemberState, MemberEvent
+
+#: The ways out of the group: fenced, late poll, leaving, failed.
+_OUT: Mapping[MemberEvent, MemberState] = {
+    _E.FENCE: _S.FENCED,
+    _E.MISS_POLL: _S.STALE,
+    _E.LEAVE: _S.LEAVING,
+    _E.FAIL: _S.FATAL,
+}
+
+#: The next state. An event that is not listed is a mistake of this package.
+TRANSITIONS: Mapping[MemberState, Mapping[MemberEvent, MemberState]] = {
+    _S.UNSUBSCRIBED: {_E.JOIN: _S.JOINING, _E.LEAVE: _S.LEAVING},
+    _S.JOINING: {_E.RETARGET: _S.RECONCILING, **_OUT},
+    _S.RECONCILING: {
+        _E.RETARGET: _S.RECONCILING,
+        _E.SETTLE: _S.ACKNOWLEDGING,  # the assignment was withdrawn before it was taken up
+        _E.RECONCILED: _S.ACKNOWLEDGING,
+        **_OUT,
+    },
+    _S.ACKNOWLEDGING: {
+        _E.RETARGET: _S.ACKNOWLEDGING,  # the owned partitions are sent first
+        _E.SETTLE: _S.ACKNOWLEDGING,
+        _E.ACKNOWLEDGED: _S.STABLE,
+        **_OUT,
+    },
+    _S.STABLE: {_E.RETARGET: _S.RECONCILING, _E.SETTLE: _S.STABLE, **_OUT},
+    _S.FENCED: {_E.JOIN: _S.JOINING, _E.LEAVE: _S.LEAVING},
+    _S.STALE: {_E.JOIN: _S.JOINING, _E.LEAVE: _S.LEAVING},
+    _S.LEAVING: {_E.LEAVE: _S.LEAVING, _E.LEFT: _S.UNSUBSCRIBED},
+    _S.FATAL: {_E.JOIN: _S.JOINING, _E.LEAVE: _S.LEAVING},
+}
+
+#: The states in which the member is in the group, or about to be.
+TAKING_PART = frozenset([_S.JOINING, _S.RECONCILING, _S.ACKNOWLEDGING, _S.STABLE])
+
+
+def following(state: MemberState, event: MemberEvent) -> MemberState:
+    """Return the state after an event. Raises IllegalStateError if it cannot happen there."""
+    found = TRANSITIONS[state].get(event)
+    if found is None:
+        raise IllegalStateError('a group member that is %s cannot %s' % (state.value, event.value))
+    return found
+
+
+class HeartbeatErrorAction(enum.Enum):
+    """What the error code of a heartbeat demands."""
+
+    GO_ON = 'go on'
+    RETRY = 'retry'
+    REFIND = 'refind'  # another broker coordinates the group
+    REJOIN = 'rejoin'  # all partitions are lost
+    SURFACE = 'surface'  # raised by poll(); the membership goes on
+    FAIL = 'fail'
+
+
+_ACTIONS: Mapping[Optional[int], HeartbeatErrorAction] = {
+    0: HeartbeatErrorAction.GO_ON,
+    CoordinatorLoadInProgressError.errno: HeartbeatErrorAction.RETRY,
+    CoordinatorNotAvailableError.errno: HeartbeatErrorAction.REFIND,
+    NotCoordinatorError.errno: HeartbeatErrorAction.REFIND,
+    UnknownMemberIdError.errno: HeartbeatErrorAction.REJOIN,
+    # Surfaced, not fatal: the rights may be granted later.
+    TopicAuthorizationFailedError.errno: HeartbeatErrorAction.SURFACE,
+    GroupAuthorizationFailedError.errno: HeartbeatErrorAction.SURFACE,
+    FencedMemberEpochError.errno: HeartbeatErrorAction.REJOIN,
+    UnknownError.errno: HeartbeatErrorAction.SURFACE,
+}
+
+#: Remedies for errors that need one; the others say enough.
+ADVICE: Mapping[Optional[int], str] = {
+    GroupAuthorizationFailedError.errno: 'let its user READ the group',
+    UnsupportedVersionError.errno: (
+        'group_protocol="consumer" needs brokers of Kafka 4.0 or later that have it switched on'
+    ),
+    GroupMaxSizeReachedError.errno: 'the group may have no more members (group.consumer.max.size)',
+    FencedInstanceIdError.errno: (
+        'another member has taken over its group_instance_id, which must be unique in the group'
+    ),
+    UnreleasedInstanceIdError.errno: 'another member has its group_instance_id, and has not left',
+    UnsupportedAssignorError.errno: 'choose another group_remote_assignor',
+    InvalidRegularExpressionError.errno: (
+        'the pattern must be one of RE2, which the broker matches against whole names'
+    ),
+}
+
+
+def heartbeat_error_action(code: int) -> HeartbeatErrorAction:
+    """Return what an error code of a heartbeat demands; an unknown code is raised."""
+    found = _ACTIONS.get(code)
+    if found is not None:
+        return found
+    error = for_code(code)
+    if issubclass(error, UnrecognizedBrokerError):
+        return HeartbeatErrorAction.SURFACE
+    return HeartbeatErrorAction.RETRY if error.retriable else HeartbeatErrorAction.FAIL
+
+
+class HeartbeatOutcome(NamedTuple):
+    """The result of a heartbeat: the action, and the error behind it."""
+
+    action: HeartbeatErrorAction
+    error: Optional[BrokerResponseError] = None
+
 
 #: The id of a topic, and the number of a partition.
 Unit = Tuple[bytes, int]
@@ -63,14 +213,14 @@ PATTERNS_FROM = 1
 
 
 class Heartbeat(NamedTuple):
-    """A request to send, and the life of the member that it belongs to."""
+    """A request, and the life of the member that sends it."""
 
     request: ConsumerGroupHeartbeatRequest
     life: int
 
 
-class Plan(NamedTuple):
-    """One reconciliation: what goes, and then what comes."""
+class ReconciliationPlan(NamedTuple):
+    """One reconciliation: the partitions to revoke, to assign, and to keep."""
 
     gone: Dict[Unit, TopicPartition]
     new: Dict[Unit, TopicPartition]
@@ -78,13 +228,13 @@ class Plan(NamedTuple):
 
 
 class _Subscription(NamedTuple):
-    """What the member wants; names: None for nothing at all."""
+    """The subscription of the member; names: None without one."""
 
     names: Optional[FrozenSet[str]] = None
     pattern: Optional[str] = None
 
 
-class Membership:
+class ConsumerMembership:
     """One member.
 
     Arguments:
@@ -105,35 +255,35 @@ class Membership:
     def __init__(
         self, settings: GroupSettings, member_id: str, pause: Callable[[int], float]
     ) -> None:
-        self.state = State.UNSUBSCRIBED
+        self.state = MemberState.UNSUBSCRIBED
         self.epoch = JOIN_EPOCH
         self.member_id = member_id
         self.interval = settings.heartbeat_interval
         self.owned: Dict[Unit, TopicPartition] = {}
         self.target: FrozenSet[Unit] = frozenset()
-        self.plan: Optional[Plan] = None
+        self.plan: Optional[ReconciliationPlan] = None
         self.error: Optional[KafkaError] = None
         self.fences = 0
         self.life = 0
         self._settings = settings
         self._pause = pause
         self._wants = _Subscription()
-        self._told: Optional[_Subscription] = None  # None: everything has to be told anew
+        self._told: Optional[_Subscription] = None  # None: send all fields
         self._telling = _Subscription()
         self._may_have_pattern = settings.group_instance_id is not None  # of an earlier process
-        self._is_known = False  # whether the coordinator may take it for a member
-        self._has_listed = False  # whether a list of what is owned was not answered yet
-        self._owes_step = True  # whether the program is to be told of an assignment, even of none
+        self._is_known = False  # whether the coordinator may know it as a member
+        self._has_listed = False  # whether a list of owned partitions has no response yet
+        self._owes_step = True  # whether the next assignment is reported, even an empty one
         self._is_asking = False
         self._asked_at = -math.inf
-        self._next_at = -math.inf  # when the interval is over
-        self._not_before = -math.inf  # when the pause after a failure is
+        self._next_at = -math.inf  # the end of the interval
+        self._not_before = -math.inf  # the end of the back-off
         self._hurries = False
-        self._is_denied = False  # whether it may not have what it wanted at the last heartbeat
+        self._is_denied = False  # whether the last subscription was not authorized
         self._failures = 0
 
     def __repr__(self) -> str:
-        return '<Membership of %s in %s %s epoch=%d, %d owned>' % (
+        return '<ConsumerMembership of %s in %s %s epoch=%d, %d owned>' % (
             self.member_id or '(nobody)',
             self._settings.group_id,
             self.state.value,
@@ -141,13 +291,13 @@ class Membership:
             len(self.owned),
         )
 
-    def _move(self, event: Event) -> None:
+    def _move(self, event: MemberEvent) -> None:
         self.state = following(self.state, event)
 
-    # ------------------------------------------------------------ what the program wants
+    # ------------------------------------------------------------ subscription
 
     def subscribe(self, names: Optional[Iterable[str]], pattern: Optional[str]) -> bool:
-        """Note what the member wants; return whether that is something else than before.
+        """Note the subscription; return True if it has changed.
 
         Arguments: names: of topics, None for nothing; pattern: of RE2, matched by the broker, in
         place of names.
@@ -158,12 +308,12 @@ class Membership:
             wants = _Subscription(None if names is None else frozenset(names))
         before, self._wants = self._wants, wants
         if wants != before and self._is_denied:
-            self._not_before = -math.inf  # what was denied is not wanted any more
+            self._not_before = -math.inf  # the denied topics are not subscribed any more
         return wants != before
 
     @property
     def is_subscribed(self) -> bool:
-        """Whether it wants anything."""
+        """Whether it is subscribed to anything."""
         return self._wants.names is not None
 
     @property
@@ -172,40 +322,42 @@ class Membership:
         return self.state in TAKING_PART
 
     def join(self) -> None:
-        """Begin a membership: of who was none, has dropped what it had, or can be cured."""
-        self._move(Event.JOIN)
+        """Begin to join: before a first membership, after an end, or to cure a fatal error."""
+        self._move(MemberEvent.JOIN)
         self._begin_life()
         self.error = None
 
     def can_be_cured(self) -> bool:
-        """Tell whether another subscription may end what is FATAL."""
-        return self.state is State.FATAL and isinstance(self.error, InvalidRegularExpressionError)
+        """Return True if another subscription may end what is FATAL."""
+        return self.state is MemberState.FATAL and isinstance(
+            self.error, InvalidRegularExpressionError
+        )
 
     def hurry(self) -> None:
-        """Let the next heartbeat be sent soon, to hear what the coordinator thinks."""
+        """Send the next heartbeat soon, to learn the state at the coordinator."""
         self._hurries = True
         self._not_before = max(self._not_before, self._asked_at + self._pause(1))
 
     def miss_poll(self) -> None:
-        """End the membership of a program that does not poll; it is to be told with farewell()."""
-        self._move(Event.MISS_POLL)
+        """End the membership of a program that does not poll; farewell() has the request."""
+        self._move(MemberEvent.MISS_POLL)
         self._begin_life()
 
     def leave(self) -> None:
-        """End the membership as the program wishes, which has dropped all by now."""
-        self._move(Event.LEAVE)
+        """Leave the group; the program has dropped its partitions before."""
+        self._move(MemberEvent.LEAVE)
         self._begin_life()
         self.owned = {}
 
     def left(self) -> None:
-        """Note that the coordinator knows, or cannot be told."""
-        self._move(Event.LEFT)
+        """Note that the coordinator knows of the leave, or is unreachable."""
+        self._move(MemberEvent.LEFT)
         self._is_known = False
         self.error = None
 
     def fail(self, error: KafkaError) -> None:
-        """End the membership for good."""
-        self._move(Event.FAIL)
+        """End the membership with an error."""
+        self._move(MemberEvent.FAIL)
         self._begin_life()
         self.error = error
 
@@ -226,12 +378,12 @@ class Membership:
 
     @property
     def due(self) -> float:
-        """When the next heartbeat is to be sent: -inf for at once, inf for not before an event."""
+        """The time of the next heartbeat: -inf for at once, inf for not before an event."""
         if self._is_asking or not self.takes_part:
             return math.inf
         is_urgent = (
             self._hurries
-            or self.state in (State.JOINING, State.ACKNOWLEDGING)
+            or self.state in (MemberState.JOINING, MemberState.ACKNOWLEDGING)
             or self._told != self._wants
         )
         return self._not_before if is_urgent else max(self._not_before, self._next_at)
@@ -253,7 +405,7 @@ class Membership:
             self._tell_all(request)
         if is_full or self._told != wants:
             self._tell_subscription(request, version)
-        if is_full or self.state is State.ACKNOWLEDGING:
+        if is_full or self.state is MemberState.ACKNOWLEDGING:
             may_be_taken = () if self.plan is None else self.plan.new
             request.topic_partitions = _by_topic([*self.owned, *may_be_taken])
             self._has_listed = True
@@ -261,8 +413,8 @@ class Membership:
         self._is_asking = self._is_known = True
         self._asked_at = now
         self._hurries = False
-        if self.state is State.ACKNOWLEDGING:
-            self._move(Event.ACKNOWLEDGED)
+        if self.state is MemberState.ACKNOWLEDGING:
+            self._move(MemberEvent.ACKNOWLEDGED)
             self.fences = 0
             self._look_at_target()
         return Heartbeat(request, self.life)
@@ -291,14 +443,14 @@ class Membership:
             request.subscribed_topic_regex = ''  # which removes the one before
 
     def farewell(self) -> Optional[ConsumerGroupHeartbeatRequest]:
-        """Return what tells the coordinator that the member goes, None if it knows of none."""
+        """Return the heartbeat that leaves the group, None if the coordinator has no member."""
         if not self._is_known or not self.member_id:
             return None
         is_static = self._settings.group_instance_id is not None
         return self._request(STATIC_LEAVE_EPOCH if is_static else LEAVE_EPOCH)
 
     def unanswered(self, life: int, now: float, is_other: bool = False) -> None:
-        """Note that a heartbeat got no answer, or one that says nothing: it is told anew.
+        """Note a heartbeat without a useful response: the next one has all fields.
 
         Arguments: life: of the heartbeat; is_other: whether the next one goes to another broker, or
         is about another subscription, and so at once if it is the first failure.
@@ -312,34 +464,36 @@ class Membership:
         failures = self._failures - (1 if is_other else 0)
         self._not_before = now + self._pause(failures) if failures else now
 
-    def answered(self, life: int, response: ConsumerGroupHeartbeatResponse, now: float) -> Verdict:
-        """Take the answer to a heartbeat; return what it demands beyond what is done here."""
+    def answered(
+        self, life: int, response: ConsumerGroupHeartbeatResponse, now: float
+    ) -> HeartbeatOutcome:
+        """Handle the response to a heartbeat; return what the driver has to do."""
         if life != self.life:
-            return Verdict(Action.GO_ON)
-        action = action_of(response.error_code)
-        if action is Action.GO_ON:
+            return HeartbeatOutcome(HeartbeatErrorAction.GO_ON)
+        action = heartbeat_error_action(response.error_code)
+        if action is HeartbeatErrorAction.GO_ON:
             self._take(response)
-            return Verdict(action)
+            return HeartbeatOutcome(action)
         error = self._error(response)
         is_denied = isinstance(error, TopicAuthorizationFailedError)
         if is_denied and self._telling != self._wants:
-            action = Action.RETRY
+            action = HeartbeatErrorAction.RETRY
             self.unanswered(life, now, True)
-        elif action in (Action.RETRY, Action.REFIND):
-            self.unanswered(life, now, action is Action.REFIND)
-        elif action is Action.SURFACE:
+        elif action in (HeartbeatErrorAction.RETRY, HeartbeatErrorAction.REFIND):
+            self.unanswered(life, now, action is HeartbeatErrorAction.REFIND)
+        elif action is HeartbeatErrorAction.SURFACE:
             self.unanswered(life, now)
             self._not_before = max(self._not_before, now + self.interval)
             self._is_denied = is_denied
-        elif action is Action.REJOIN:
+        elif action is HeartbeatErrorAction.REJOIN:
             self._fence(now)
         else:
             self.fail(error)
-        return Verdict(action, error)
+        return HeartbeatOutcome(action, error)
 
     def _error(self, response: ConsumerGroupHeartbeatResponse) -> BrokerResponseError:
         code = response.error_code
-        if code == TopicAuthorizationFailedError.errno:  # it does not say which
+        if code == TopicAuthorizationFailedError.errno:  # the response does not name them
             owned = (place.topic for place in self.owned.values())
             return TopicAuthorizationFailedError(set(self._telling.names or owned))
         text = 'member %s of group %s' % (self.member_id, self._settings.group_id)
@@ -349,7 +503,7 @@ class Membership:
         return for_code(code)(text)
 
     def _fence(self, now: float) -> None:
-        self._move(Event.FENCE)
+        self._move(MemberEvent.FENCE)
         self._begin_life()
         self._is_known = False
         self.fences += 1
@@ -357,7 +511,7 @@ class Membership:
             self._not_before = now + self._pause(self.fences - 1)
 
     def _take(self, response: ConsumerGroupHeartbeatResponse) -> None:
-        """Take what the coordinator says of the member."""
+        """Take epoch, id, interval and assignment from a response."""
         self._is_asking = self._has_listed = self._is_denied = False
         self._failures = 0
         self._told = self._telling
@@ -378,15 +532,15 @@ class Membership:
 
     def _look_at_target(self) -> None:
         is_settled = not self._owes_step and self.plan is None and self.target == set(self.owned)
-        self._move(Event.SETTLE if is_settled else Event.RETARGET)
+        self._move(MemberEvent.SETTLE if is_settled else MemberEvent.RETARGET)
 
     @property
     def gives_back(self) -> bool:
-        """Whether something that it owns is wanted elsewhere."""
+        """Whether an owned partition has to be revoked."""
         return any(unit not in self.target for unit in self.owned)
 
     def unknown(self, name_of: NameOf) -> FrozenSet[bytes]:
-        """Return the ids of topics that it shall own partitions of, and whose names are not known.
+        """Return the ids of target topics whose names are not known.
 
         Arguments: name_of: returns the name of a topic by its id, None if it is not known.
         """
@@ -394,8 +548,8 @@ class Membership:
         return frozenset(topic_id for topic_id in ids if name_of(topic_id) is None)
 
     def can_reconcile(self, name_of: NameOf) -> bool:
-        """Tell whether a reconciliation can begin now, or names have to be learnt for one."""
-        if self.state is not State.RECONCILING or self.plan is not None or self._has_listed:
+        """Return True if a reconciliation can begin now, or needs names of topics."""
+        if self.state is not MemberState.RECONCILING or self.plan is not None or self._has_listed:
             return False
         missing = [unit for unit in self.target if unit not in self.owned]
         return (
@@ -404,20 +558,20 @@ class Membership:
             or bool(self.unknown(name_of) or self._named(missing, name_of))
         )
 
-    def reconcile(self, name_of: NameOf) -> Optional[Plan]:
-        """Begin a reconciliation as far as names are known; None if nothing can be done now.
+    def reconcile(self, name_of: NameOf) -> Optional[ReconciliationPlan]:
+        """Begin a reconciliation of the topics with known names; None if there is nothing to do.
 
         One at a time: the next is asked for when assigned() or dropped() was called. What is not
         subscribed any more is not begun with; the coordinator will soon not want it either.
         """
-        if self.state is not State.RECONCILING or self.plan is not None or self._has_listed:
+        if self.state is not MemberState.RECONCILING or self.plan is not None or self._has_listed:
             return None
         gone = {unit: place for unit, place in self.owned.items() if unit not in self.target}
         kept = {unit: place for unit, place in self.owned.items() if unit in self.target}
         new = self._named([unit for unit in self.target if unit not in self.owned], name_of)
         if not gone and not new and not self._owes_step:
             return None
-        self.plan = Plan(gone, new, kept)
+        self.plan = ReconciliationPlan(gone, new, kept)
         return self.plan
 
     def _named(self, units: Iterable[Unit], name_of: NameOf) -> Dict[Unit, TopicPartition]:
@@ -433,25 +587,25 @@ class Membership:
                 found[unit] = TopicPartition(name, number)
         return found
 
-    def revoked(self, plan: Plan) -> None:
-        """Note that what goes is given up, whether or not the plan still holds."""
+    def revoked(self, plan: ReconciliationPlan) -> None:
+        """Note that the plan's partitions to revoke are revoked, even if it was replaced."""
         for unit in plan.gone:
             self.owned.pop(unit, None)
 
     @property
     def is_overtaken(self) -> bool:
-        """Whether something that the plan lets come is not the member's to take any more."""
+        """Whether a partition to assign was withdrawn from the plan."""
         return self.plan is not None and not self.target.issuperset(self.plan.new)
 
     def dropped(self) -> None:
-        """Note that the program will not get what comes: it is told what is owned without that."""
+        """Note that the program does not get the new partitions: send the list without them."""
         assert self.plan is not None
-        # Who was told of what goes is told of what comes, as ever, even if that is nothing.
+        # After a revocation the assignment is reported too, as always, even an empty one.
         self._owes_step = self._owes_step or bool(self.plan.gone)
         self._end_plan()
 
-    def assigned(self, plan: Plan) -> None:
-        """Note that what comes is there; if the plan still holds, it is to be acknowledged."""
+    def assigned(self, plan: ReconciliationPlan) -> None:
+        """Note that the new partitions are assigned; acknowledge the plan if it still holds."""
         self.owned.update(plan.new)
         if plan is self.plan:
             self._owes_step = False
@@ -459,19 +613,19 @@ class Membership:
 
     def _end_plan(self) -> None:
         self.plan = None
-        self._move(Event.RECONCILED)
+        self._move(MemberEvent.RECONCILED)
 
     def lost(self) -> None:
-        """Note that the program has dropped all it had; who was fenced joins anew."""
+        """Note that the program has dropped all partitions; a fenced member joins again."""
         self.owned = {}
-        if self.state is State.FENCED:
+        if self.state is MemberState.FENCED:
             pause = self._not_before
             self.join()
             self._not_before = pause
 
 
 def _by_topic(units: Iterable[Unit]) -> List[TopicPartitions]:
-    """Return units as they are sent."""
+    """Return units as fields of a request."""
     topics: Dict[bytes, List[int]] = {}
     for topic_id, number in sorted(units):
         topics.setdefault(topic_id, []).append(number)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka.consumer.fetch.buffer import ParkedFetches
+from kafka.consumer.fetch.buffer import FetchBuffer
 from kafka.structs import TopicPartition
 
 A, B, C = (TopicPartition('t', n) for n in range(3))
@@ -45,7 +45,7 @@ def states():
 
 @pytest.fixture
 def parked(states):
-    return ParkedFetches(100, states.get)
+    return FetchBuffer(100, states.get)
 
 
 def test_they_come_in_the_order_in_which_they_came(parked):
@@ -255,7 +255,7 @@ def test_all_goes_at_the_end(parked):
 
 def test_it_says_what_it_is(parked):
     parked.add([Fetch(A)])
-    assert repr(parked) == '<ParkedFetches 1, 0 partitions aside, 10 of 100 bytes>'
+    assert repr(parked) == '<FetchBuffer 1, 0 partitions aside, 10 of 100 bytes>'
 
 
 def test_nobody_waits_for_what_is_behind_something_that_cannot_be_handed_out(parked, states):

@@ -8,11 +8,11 @@ import pytest
 
 from kafka.consumer.fetch.error_actions import (
     ROWS,
-    Reaction,
+    FetchErrorAction,
     error_of,
+    fetch_error_action,
     merged,
     out_of_range,
-    reaction_to,
     too_large,
 )
 from kafka.errors import (
@@ -31,21 +31,21 @@ AT, OTHER = TopicPartition('t', 3), TopicPartition('u', 0)
 @pytest.mark.parametrize(
     'codes, reaction',
     [
-        ([0], Reaction.TAKE),
-        ([1], Reaction.OUT_OF_RANGE),
-        ([3, 5, 6, 9, 56, 74, 78, 100, 103], Reaction.REFRESH),
-        ([-1, 75, 7], Reaction.RETRY),
-        ([2, 17, 29, 76, 87, 999], Reaction.RAISE),
+        ([0], FetchErrorAction.TAKE),
+        ([1], FetchErrorAction.OUT_OF_RANGE),
+        ([3, 5, 6, 9, 56, 74, 78, 100, 103], FetchErrorAction.REFRESH),
+        ([-1, 75, 7], FetchErrorAction.RETRY),
+        ([2, 17, 29, 76, 87, 999], FetchErrorAction.RAISE),
     ],
 )
 def test_each_code_has_its_reaction(codes, reaction):
-    assert {reaction_to(code) for code in codes} == {reaction}
+    assert {fetch_error_action(code) for code in codes} == {reaction}
 
 
 def test_no_row_of_the_table_hides_that_metadata_are_old():
     for code, reaction in ROWS.items():
         if kafka_errors.get(code) is not None and kafka_errors[code].refresh_metadata:
-            assert reaction in (Reaction.REFRESH, Reaction.RETRY), code
+            assert reaction in (FetchErrorAction.REFRESH, FetchErrorAction.RETRY), code
 
 
 def test_an_error_says_where_and_who():

@@ -385,7 +385,7 @@ def test_a_topic_that_may_not_be_seen_is_an_error():
 
 def test_a_mistake_of_ours_does_not_end_fetching(monkeypatch, caplog):
     rig = Rig()
-    monkeypatch.setattr(rig.fetcher._parts, 'take', None)
+    monkeypatch.setattr(rig.fetcher._response_handler, 'take', None)
     rig.answer({T0: batch(0, b'a')})
     assert 'not understood' in str(rig.fetcher.errors[0])
     monkeypatch.undo()
@@ -396,7 +396,7 @@ def test_a_mistake_of_ours_does_not_end_fetching(monkeypatch, caplog):
 
 def test_a_mistake_while_it_looks_does_not_end_fetching(monkeypatch, caplog):
     rig = Rig()
-    monkeypatch.setattr(rig.fetcher._places, 'review', None)
+    monkeypatch.setattr(rig.fetcher._selection, 'review', None)
     rig.answer({T0: batch(0, b'a')})
     monkeypatch.undo()
     assert rig.take() == [b'a']
@@ -478,7 +478,7 @@ def test_a_request_asks_for_no_more_than_is_left():
     rig.answer({T0: big(0, 5432)})
     rig.fetcher.take()
     rig.loop.settle()
-    assert rig.open.request.max_bytes == 8000 - rig.fetcher._parked.used < 4000
+    assert rig.open.request.max_bytes == 8000 - rig.fetcher._buffer.used < 4000
 
 
 @pytest.mark.parametrize('nodes', [1, 2, 3])
@@ -503,7 +503,7 @@ def test_the_budget_holds_whatever_comes_and_goes(nodes):
                 ends[at] += 1
             sent.respond(parts)
             rig.loop.settle()
-            parked = rig.fetcher._parked
+            parked = rig.fetcher._buffer
             most = max(most, parked.used)
             assert parked.used <= budget + nodes * 1100
             assert parked.free >= -nodes * 1100
@@ -529,7 +529,7 @@ def test_nothing_is_asked_while_the_budget_is_used_up():
 def test_bytes_count_until_all_that_lies_in_them_is_done_with():
     rig = Rig(2)
     rig.answer({T0: big(0), T1: big(0)})
-    parked = rig.fetcher._parked
+    parked = rig.fetcher._buffer
     used = parked.used
     first, second = rig.fetcher.take(), rig.fetcher.take()
     rig.fetcher.done(first)
@@ -556,10 +556,10 @@ def test_what_is_parked_for_paused_partitions_goes_when_others_starve():
 
 def test_reserved_bytes_are_free_again_when_a_request_fails():
     rig = Rig(max_buffered_bytes=4000)
-    assert rig.fetcher._parked.free == 2000
+    assert rig.fetcher._buffer.free == 2000
     rig.sent[-1].fail()
     rig.loop.settle()
-    assert rig.fetcher._parked.free == 4000
+    assert rig.fetcher._buffer.free == 4000
 
 
 # ---------------------------------------------------------------- hard limits (before 0.10.1)

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from kafka.consumer.fetch.node_selection import Places
+from kafka.consumer.fetch.node_selection import NodeSelection
 from kafka.consumer.subscription_state import Phase, SubscriptionState
 from kafka.structs import TopicPartition
 from test.consumer.fetching_by_hand import T0, T1, Pool, Rig
@@ -14,13 +14,13 @@ from test.manual_loop import ManualLoop
 
 
 class Town:
-    """Places of two partitions at node 1, and what they know."""
+    """NodeSelection of two partitions at node 1, and what they know."""
 
     def __init__(self):
         self.rig = Rig(0)
         self.rig.count = 2
         self.subscription = self.rig.subscription
-        self.places = Places(self.subscription, self.rig.pool.cluster, 1000)
+        self.places = NodeSelection(self.subscription, self.rig.pool.cluster, 1000)
         self.rig.metadata()
         self.rig.assign([0, 1])
         self.now = 100.0
@@ -282,7 +282,7 @@ def test_a_look_costs_what_has_changed_and_not_what_is_assigned(count):
     pool = Pool(ManualLoop(), {})
     subscription = Counted()
     subscription.assign_from_user([TopicPartition('t', n) for n in range(count)])
-    places = Places(subscription, pool.cluster, 1000)
+    places = NodeSelection(subscription, pool.cluster, 1000)
     places.review(subscription.take_changed(), 1.0)
     subscription.pause(T0)
     subscription.looks = 0
@@ -292,4 +292,4 @@ def test_a_look_costs_what_has_changed_and_not_what_is_assigned(count):
 
 
 def test_it_says_what_it_is(town):
-    assert repr(town.places) == '<Places of 2 partitions at 1 nodes>'
+    assert repr(town.places) == '<NodeSelection 2 partitions at 1 nodes>'

@@ -10,9 +10,9 @@ from kafka.consumer.fetch.session import (
     MAX_EPOCH,
     TRANSITIONS,
     FetchSession,
-    Outcome,
-    State,
-    Wanted,
+    FetchSessionOutcome,
+    FetchSessionState,
+    WantedPartition,
 )
 from kafka.errors import IllegalStateError
 from kafka.protocol.fetch import (
@@ -30,7 +30,7 @@ ID, OTHER_ID = b'i' * 16, b'o' * 16
 
 
 def wanted(offset=0, **more):
-    return Wanted(offset, 1000, **more)
+    return WantedPartition(offset, 1000, **more)
 
 
 def session_of(*partitions, **more):
@@ -44,7 +44,7 @@ def opened(*partitions, **more):
     """Return a session 7 of which the broker knows everything."""
     made = session_of(*partitions, **more)
     made.plan(True, 'topic_id' in more)
-    assert made.on_response(0, 7, partitions) is Outcome.TAKEN
+    assert made.on_response(0, 7, partitions) is FetchSessionOutcome.TAKEN
     return made
 
 
@@ -189,11 +189,11 @@ def test_names_of_ids_are_known():
 @pytest.mark.parametrize(
     'code, old_id, outcome',
     [
-        (70, 0, Outcome.START_OVER),  # FETCH_SESSION_ID_NOT_FOUND: there is none to end
-        (71, 7, Outcome.START_OVER),  # INVALID_FETCH_SESSION_EPOCH
-        (106, 7, Outcome.START_OVER),  # FETCH_SESSION_TOPIC_ID_ERROR
-        (-1, 7, Outcome.FAILED),
-        (56, 7, Outcome.FAILED),
+        (70, 0, FetchSessionOutcome.START_OVER),  # FETCH_SESSION_ID_NOT_FOUND: there is none to end
+        (71, 7, FetchSessionOutcome.START_OVER),  # INVALID_FETCH_SESSION_EPOCH
+        (106, 7, FetchSessionOutcome.START_OVER),  # FETCH_SESSION_TOPIC_ID_ERROR
+        (-1, 7, FetchSessionOutcome.FAILED),
+        (56, 7, FetchSessionOutcome.FAILED),
     ],
 )
 def test_an_error_of_the_whole_answer_begins_anew(code, old_id, outcome):
@@ -214,7 +214,7 @@ def test_without_an_answer_it_begins_anew_and_ends_the_old_one():
 def test_a_broker_without_room_is_asked_for_everything_each_time():
     session = session_of(A)
     session.plan(True, False)
-    assert session.on_response(0, 0, [A]) is Outcome.TAKEN
+    assert session.on_response(0, 0, [A]) is FetchSessionOutcome.TAKEN
     plan = session.plan(True, False)
     assert (plan.session_id, plan.epoch, named(plan)) == (0, 0, [A])
 
@@ -222,14 +222,14 @@ def test_a_broker_without_room_is_asked_for_everything_each_time():
 def test_a_session_that_the_broker_ends_is_begun_anew():
     session = opened(A)
     session.plan(True, False)
-    assert session.on_response(0, 0, []) is Outcome.TAKEN
+    assert session.on_response(0, 0, []) is FetchSessionOutcome.TAKEN
     assert session.plan(True, False)[:2] == (0, 0)
 
 
 def test_another_session_than_the_one_that_was_meant_is_ended():
     session = opened(A)
     session.plan(True, False)
-    assert session.on_response(0, 8, []) is Outcome.START_OVER
+    assert session.on_response(0, 8, []) is FetchSessionOutcome.START_OVER
     assert session.plan(True, False)[:2] == (8, 0)
 
 
@@ -237,20 +237,20 @@ def test_another_session_than_the_one_that_was_meant_is_ended():
 def test_an_answer_to_everything_tells_of_everything(answered):
     session = session_of(A, B)
     session.plan(True, False)
-    assert session.on_response(0, 7, answered) is Outcome.START_OVER
+    assert session.on_response(0, 7, answered) is FetchSessionOutcome.START_OVER
     assert session.plan(True, False)[:2] == (7, 0)
 
 
 def test_an_answer_to_changes_tells_of_nothing_else():
     session = opened(A)
     session.plan(True, False)
-    assert session.on_response(0, 7, [B]) is Outcome.START_OVER
+    assert session.on_response(0, 7, [B]) is FetchSessionOutcome.START_OVER
 
 
 def test_a_broker_that_throttles_may_say_nothing():
     session = session_of(A)
     session.plan(True, False)
-    assert session.on_response(0, 0, [], is_throttled=True) is Outcome.EMPTY
+    assert session.on_response(0, 0, [], is_throttled=True) is FetchSessionOutcome.EMPTY
     assert session.plan(True, False)[:2] == (0, 0)
 
 
@@ -269,7 +269,7 @@ def test_without_sessions_everything_is_named_always(uses, has):
     for _ in range(2):
         plan = session.plan(has, False)
         assert (plan.session_id, plan.epoch, named(plan)) == (0, -1, [A])
-        assert session.on_response(0, 0, [A]) is Outcome.TAKEN
+        assert session.on_response(0, 0, [A]) is FetchSessionOutcome.TAKEN
 
 
 def test_who_gave_records_has_its_turn_behind_the_others():
@@ -308,7 +308,7 @@ def test_closing_tells_which_session_to_end():
 
 
 def test_transitions_are_complete_and_others_are_refused():
-    assert set(TRANSITIONS) == set(State)
+    assert set(TRANSITIONS) == set(FetchSessionState)
     session = session_of(A)
     session.plan(True, False)
     with pytest.raises(IllegalStateError, match='asked for everything cannot become asked for'):
@@ -370,7 +370,7 @@ def test_the_broker_thinks_of_what_is_wanted_whatever_happens(seed):
             continue
         opened = broker.open(request, 12)
         if isinstance(opened, int):
-            assert session.on_response(opened, 0, []) is Outcome.START_OVER
+            assert session.on_response(opened, 0, []) is FetchSessionOutcome.START_OVER
             continue
         there = {(each.topic, each.asked.partition): each for each in opened.partitions}
         assert {at: each.asked.fetch_offset for at, each in there.items()} == want
@@ -386,4 +386,4 @@ def test_the_broker_thinks_of_what_is_wanted_whatever_happens(seed):
             session.on_error()
             continue
         told = [TopicPartition(each.topic, each.asked.partition) for each, _ in kept]
-        assert session.on_response(0, session_id, told) is Outcome.TAKEN
+        assert session.on_response(0, session_id, told) is FetchSessionOutcome.TAKEN

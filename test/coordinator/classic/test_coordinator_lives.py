@@ -10,7 +10,7 @@ import pytest
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.subscriptions import read_members
 from kafka.coordinator.classic.assignors import AssignorError
-from kafka.coordinator.classic.state_machine import Heartbeats, Membership
+from kafka.coordinator.classic.state_machine import ClassicMembership, Heartbeats
 from kafka.coordinator.protocol import ConsumerProtocolMemberAssignment
 from kafka.errors import FencedInstanceIdError, InconsistentGroupProtocolError, ProtocolError
 from kafka.net.link_parts import LinkState
@@ -393,7 +393,7 @@ def test_members_without_a_common_assignor_are_told_so(world):
 
 def test_a_mistake_of_this_package_is_told_and_not_waited_for(world, monkeypatch, caplog):
     reader = alone(world)
-    monkeypatch.setattr(Membership, 'needs', lambda self: 1 / 0)
+    monkeypatch.setattr(ClassicMembership, 'needs', lambda self: 1 / 0)
     world.loop.call_soon(reader.member.rejoin, 'because')
     world.until(lambda: reader.errors)
     assert 'ZeroDivisionError' in str(reader.errors[0])

@@ -13,13 +13,13 @@ from kafka.coordinator.classic.requests import (
     session_seconds,
     sync_request,
 )
-from kafka.coordinator.classic.state_machine import NOBODY, Who
+from kafka.coordinator.classic.state_machine import NOBODY, Generation
 from kafka.coordinator.group_settings import GroupSettings
 from kafka.errors import UnsupportedVersionError
 
 SETTINGS = GroupSettings('g', session_timeout=45.0, rebalance_timeout=300.0)
 STATIC = SETTINGS._replace(group_instance_id='one')
-ME = Who(7, 'me')
+ME = Generation(7, 'me')
 
 
 def test_join_says_who_what_and_for_how_long():

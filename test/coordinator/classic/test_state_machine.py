@@ -6,8 +6,16 @@ import math
 
 import pytest
 
-from kafka.coordinator.classic.state_machine import NOBODY, Membership, Need, StepPlan, Who
-from kafka.coordinator.classic.transitions import Reason, State, Verdict
+from kafka.coordinator.classic.state_machine import (
+    NOBODY,
+    ClassicErrorAction,
+    ClassicMembership,
+    ClassicMemberState,
+    Generation,
+    Need,
+    Reason,
+    StepPlan,
+)
 from kafka.coordinator.group_settings import GroupSettings, StepKind
 from kafka.errors import (
     FencedInstanceIdError,
@@ -18,7 +26,7 @@ from kafka.errors import (
 from kafka.structs import TopicPartition
 
 NOTHING = frozenset()
-FIRST = Who(1, 'me')
+FIRST = Generation(1, 'me')
 
 
 def parts(*names):
@@ -31,7 +39,7 @@ class Hand:
 
     def __init__(self, is_cooperative=False, **settings):
         settings = GroupSettings('g', rebalance_timeout=60.0, **settings)
-        self.member = Membership(settings, is_cooperative)
+        self.member = ClassicMembership(settings, is_cooperative)
         self.now = 100.0
 
     def begin(self, *topics):
@@ -65,7 +73,7 @@ class Hand:
         self.join(who)
         self.sync(*assigned)
         steps = []
-        while self.member.state is State.ADOPTING:
+        while self.member.state is ClassicMemberState.ADOPTING:
             steps.append(self.take())
         return steps
 
@@ -83,7 +91,7 @@ def cooperative():
 def stable(is_cooperative=False, assigned=('a0', 'a1'), **settings):
     hand = Hand(is_cooperative, **settings).begin()
     hand.settle(*assigned)
-    assert hand.member.state is State.STABLE
+    assert hand.member.state is ClassicMemberState.STABLE
     return hand
 
 
@@ -94,7 +102,7 @@ def test_nothing_begins_before_the_program_polls(eager):
     eager.member.start()
     eager.member.set_topics({'a'})
     eager.member.begin_if_due()
-    assert eager.member.state is State.UNJOINED
+    assert eager.member.state is ClassicMemberState.UNJOINED
     assert eager.member.waits_for_poll
 
 
@@ -102,25 +110,25 @@ def test_nothing_begins_without_a_subscription(eager):
     eager.member.start()
     eager.member.poll(1.0)
     eager.member.begin_if_due()
-    assert eager.member.state is State.UNJOINED
+    assert eager.member.state is ClassicMemberState.UNJOINED
 
 
 def test_nothing_begins_before_it_is_started(eager):
     eager.member.set_topics({'a'})
     eager.member.poll(1.0)
     eager.member.begin_if_due()
-    assert eager.member.state is State.UNJOINED
+    assert eager.member.state is ClassicMemberState.UNJOINED
     assert not eager.member.waits_for_poll
 
 
 def test_an_eager_member_goes_through_the_whole_of_it(eager):
     member = eager.begin().member
     assert eager.take() == StepPlan(StepKind.REVOKE, NOTHING, NOTHING, commits=True)
-    assert eager.join() is Verdict.GOOD
-    assert (member.state, member.who) == (State.COMPLETING, FIRST)
-    assert eager.sync('a0', 'a1') is Verdict.GOOD
+    assert eager.join() is ClassicErrorAction.GOOD
+    assert (member.state, member.who) == (ClassicMemberState.COMPLETING, FIRST)
+    assert eager.sync('a0', 'a1') is ClassicErrorAction.GOOD
     assert eager.take() == StepPlan(StepKind.ASSIGN, parts('a0', 'a1'), parts('a0', 'a1'))
-    assert (member.state, member.owned) == (State.STABLE, parts('a0', 'a1'))
+    assert (member.state, member.owned) == (ClassicMemberState.STABLE, parts('a0', 'a1'))
     assert (member.begun, member.adopted, member.reason) == (1, 1, Reason.POLLED.value)
 
 
@@ -148,7 +156,10 @@ def test_a_cooperative_member_that_owns_nothing_joins_at_once(cooperative):
 def test_an_eager_member_revokes_everything_before_it_joins_again():
     hand = stable()
     hand.member.on_heartbeat(FIRST, 27, hand.now)
-    assert (hand.member.state, hand.member.reason) == (State.PREPARING, Reason.GROUP.value)
+    assert (hand.member.state, hand.member.reason) == (
+        ClassicMemberState.PREPARING,
+        Reason.GROUP.value,
+    )
     plan = StepPlan(StepKind.REVOKE, parts('a0', 'a1'), NOTHING, commits=True)
     assert hand.take() == plan
     assert hand.member.who == FIRST  # so that what is committed in it is accepted
@@ -173,23 +184,26 @@ def test_a_cooperative_member_revokes_topics_it_no_longer_wants_before_it_joins(
 def test_a_cooperative_member_revokes_what_others_get_and_joins_again_at_once():
     hand = stable(is_cooperative=True)
     hand.member.on_heartbeat(FIRST, 27, hand.now)
-    steps = hand.settle('a1', 'a2', who=Who(2, 'me'))
+    steps = hand.settle('a1', 'a2', who=Generation(2, 'me'))
     assert steps == [
         StepPlan(StepKind.REVOKE, parts('a0'), parts('a1'), commits=True),
         StepPlan(StepKind.ASSIGN, parts('a2'), parts('a1', 'a2')),
     ]
-    assert (hand.member.state, hand.member.reason) == (State.PREPARING, Reason.FOLLOW_UP.value)
-    steps = hand.settle('a1', 'a2', who=Who(3, 'me'))
+    assert (hand.member.state, hand.member.reason) == (
+        ClassicMemberState.PREPARING,
+        Reason.FOLLOW_UP.value,
+    )
+    steps = hand.settle('a1', 'a2', who=Generation(3, 'me'))
     assert steps == [StepPlan(StepKind.ASSIGN, NOTHING, parts('a1', 'a2'))]
-    assert hand.member.state is State.STABLE
+    assert hand.member.state is ClassicMemberState.STABLE
 
 
 def test_a_changed_subscription_rebalances_an_unchanged_one_does_not():
     hand = stable()
     hand.member.set_topics({'a'})
-    assert hand.member.state is State.STABLE
+    assert hand.member.state is ClassicMemberState.STABLE
     hand.member.set_topics({'a', 'b'})
-    assert hand.member.state is State.PREPARING
+    assert hand.member.state is ClassicMemberState.PREPARING
 
 
 @pytest.mark.parametrize('stage', ['joining', 'completing', 'syncing', 'adopting'])
@@ -207,7 +221,10 @@ def test_a_subscription_that_changes_during_a_rebalance_is_followed_by_another(s
         if name == stage:
             member.set_topics({'a', 'b'})
     eager.take()
-    assert (member.state, member.reason) == (State.PREPARING, Reason.SUBSCRIPTION.value)
+    assert (member.state, member.reason) == (
+        ClassicMemberState.PREPARING,
+        Reason.SUBSCRIPTION.value,
+    )
 
 
 @pytest.mark.parametrize('state', ['joining', 'completing', 'syncing', 'adopting'])
@@ -225,14 +242,14 @@ def test_who_asks_for_a_rebalance_during_one_gets_another(state, eager):
         if name == state:
             member.rebalance('because')
     eager.take()
-    assert (member.state, member.reason) == (State.PREPARING, 'because')
+    assert (member.state, member.reason) == (ClassicMemberState.PREPARING, 'because')
 
 
 def test_who_asks_before_the_join_is_sent_is_served_by_it(eager):
     eager.begin()
     eager.member.rebalance('because')
     eager.settle('a0')
-    assert eager.member.state is State.STABLE
+    assert eager.member.state is ClassicMemberState.STABLE
 
 
 def test_an_assignment_of_topics_that_are_no_longer_wanted_is_ignored(eager):
@@ -242,7 +259,7 @@ def test_an_assignment_of_topics_that_are_no_longer_wanted_is_ignored(eager):
     eager.member.set_topics({'a'})
     eager.sync('a0', 'b0')
     member = eager.member
-    assert (member.state, member.reason) == (State.PREPARING, Reason.FOREIGN.value)
+    assert (member.state, member.reason) == (ClassicMemberState.PREPARING, Reason.FOREIGN.value)
     assert member.needs() is Need.JOIN
     assert member.owned == NOTHING
 
@@ -271,17 +288,17 @@ def test_no_step_before_the_join_is_taken_twice_for_one_rebalance(eager):
 def test_a_member_id_that_is_required_is_taken(eager):
     eager.begin()
     eager.take()
-    assert eager.join(Who(-1, 'given'), 79) is Verdict.TAKE_ID
-    assert (eager.member.who, eager.member.needs()) == (Who(-1, 'given'), Need.JOIN)
+    assert eager.join(Generation(-1, 'given'), 79) is ClassicErrorAction.TAKE_ID
+    assert (eager.member.who, eager.member.needs()) == (Generation(-1, 'given'), Need.JOIN)
 
 
 @pytest.mark.parametrize('code', [14, 15, 16, 27, 7])
 def test_what_may_go_better_is_asked_again_with_the_same_id(code, eager):
     eager.begin()
     eager.take()
-    eager.join(Who(-1, 'given'), 79)
-    eager.join(Who(-1, ''), code)
-    assert (eager.member.who, eager.member.needs()) == (Who(-1, 'given'), Need.JOIN)
+    eager.join(Generation(-1, 'given'), 79)
+    eager.join(Generation(-1, ''), code)
+    assert (eager.member.who, eager.member.needs()) == (Generation(-1, 'given'), Need.JOIN)
 
 
 @pytest.mark.parametrize(('code', 'member_id'), [(22, 'me'), (25, '')])
@@ -293,12 +310,12 @@ def test_a_cooperative_member_whose_generation_is_over_has_lost_what_it_owned(
     hand.member.rebalance('because')
     hand.take()
     if call == 'sync':
-        hand.join(Who(2, 'me'))
+        hand.join(Generation(2, 'me'))
         hand.sync(code=code)
     else:
         hand.join(code=code)
     hand.member.begin_if_due()
-    assert hand.member.who == Who(-1, member_id)
+    assert hand.member.who == Generation(-1, member_id)
     assert hand.take() == StepPlan(StepKind.LOSE, parts('a0', 'a1'), NOTHING)
     assert hand.member.needs() is Need.JOIN
 
@@ -319,10 +336,10 @@ def test_what_no_further_try_cures_ends_it(code, eager):
     eager.take()
     eager.join(code=code)
     member = eager.member
-    assert (member.state, member.error.errno) == (State.FAILED, code)
+    assert (member.state, member.error.errno) == (ClassicMemberState.FAILED, code)
     member.poll(200.0)
     member.begin_if_due()
-    assert (member.state, member.needs()) == (State.FAILED, Need.NOTHING)
+    assert (member.state, member.needs()) == (ClassicMemberState.FAILED, Need.NOTHING)
 
 
 @pytest.mark.parametrize('call', ['join', 'sync'])
@@ -336,7 +353,10 @@ def test_who_is_not_allowed_tries_again_with_the_next_poll(call, eager):
     else:
         eager.join(code=30)
     member.begin_if_due()
-    assert (member.state, type(member.error)) == (State.UNJOINED, GroupAuthorizationFailedError)
+    assert (member.state, type(member.error)) == (
+        ClassicMemberState.UNJOINED,
+        GroupAuthorizationFailedError,
+    )
     assert member.waits_for_poll
     member.poll(eager.now)
     member.begin_if_due()
@@ -352,7 +372,7 @@ def test_leaving_is_a_way_on_from_an_error(eager):
     assert isinstance(eager.member.error, GroupMaxSizeReachedError)
     eager.member.leave()
     eager.begin()
-    assert (eager.member.error, eager.member.state) == (None, State.PREPARING)
+    assert (eager.member.error, eager.member.state) == (None, ClassicMemberState.PREPARING)
 
 
 # ---------------------------------------------------------------- losing
@@ -366,7 +386,10 @@ def test_a_lost_generation_loses_what_is_owned_before_it_joins_again(by, code, m
         hand.member.on_commit(None, code)
     else:
         hand.member.on_heartbeat(FIRST, code, hand.now)
-    assert (hand.member.state, hand.member.who) == (State.UNJOINED, Who(-1, member_id))
+    assert (hand.member.state, hand.member.who) == (
+        ClassicMemberState.UNJOINED,
+        Generation(-1, member_id),
+    )
     hand.member.begin_if_due()
     assert hand.take() == StepPlan(StepKind.LOSE, parts('a0', 'a1'), NOTHING)
     assert hand.member.next_step() is None  # what is lost is not revoked too
@@ -431,10 +454,10 @@ def test_who_was_replaced_loses_everything_for_good(by):
 @pytest.mark.parametrize('code', [22, 25, 27, 82])
 def test_what_is_said_to_a_former_self_changes_nothing(code):
     hand = stable()
-    before = Who(0, 'me')
-    assert hand.member.on_heartbeat(before, code, hand.now) is Verdict.IGNORE
-    assert hand.member.on_commit(before, code) is Verdict.IGNORE
-    assert hand.member.state is State.STABLE
+    before = Generation(0, 'me')
+    assert hand.member.on_heartbeat(before, code, hand.now) is ClassicErrorAction.IGNORE
+    assert hand.member.on_commit(before, code) is ClassicErrorAction.IGNORE
+    assert hand.member.state is ClassicMemberState.STABLE
 
 
 @pytest.mark.parametrize('code', [22, 25, 27])
@@ -443,9 +466,9 @@ def test_while_the_group_is_asked_its_answer_counts_and_no_other(code):
     hand.member.rebalance('because')
     hand.take()
     hand.member.joining()
-    assert hand.member.on_heartbeat(FIRST, code, hand.now) is Verdict.IGNORE
-    assert hand.member.on_commit(FIRST, code) is Verdict.IGNORE
-    assert hand.member.state is State.JOINING
+    assert hand.member.on_heartbeat(FIRST, code, hand.now) is ClassicErrorAction.IGNORE
+    assert hand.member.on_commit(FIRST, code) is ClassicErrorAction.IGNORE
+    assert hand.member.state is ClassicMemberState.JOINING
 
 
 def test_a_rebalance_heard_of_while_completing_is_nothing_new_and_a_good_heartbeat(eager):
@@ -456,7 +479,7 @@ def test_a_rebalance_heard_of_while_completing_is_nothing_new_and_a_good_heartbe
     eager.member.on_heartbeat(FIRST, 27, eager.now + 4)
     eager.sync('a0')
     eager.take()
-    assert eager.member.state is State.STABLE
+    assert eager.member.state is ClassicMemberState.STABLE
 
 
 def test_a_rebalance_heard_of_while_adopting_follows():
@@ -466,20 +489,23 @@ def test_a_rebalance_heard_of_while_adopting_follows():
     hand.sync('a0')
     hand.member.on_heartbeat(FIRST, 27, hand.now)
     hand.take()
-    assert (hand.member.state, hand.member.reason) == (State.PREPARING, Reason.GROUP.value)
+    assert (hand.member.state, hand.member.reason) == (
+        ClassicMemberState.PREPARING,
+        Reason.GROUP.value,
+    )
 
 
 def test_a_commit_that_meets_a_rebalance_lets_it_begin():
     hand = stable()
     hand.member.on_commit(FIRST, 27)
-    assert hand.member.state is State.PREPARING
+    assert hand.member.state is ClassicMemberState.PREPARING
 
 
 def test_an_error_of_a_heartbeat_is_told_until_one_is_good():
     hand = stable()
     hand.member.on_heartbeat(FIRST, 30, hand.now)
     assert isinstance(hand.member.error, GroupAuthorizationFailedError)
-    assert hand.member.state is State.STABLE
+    assert hand.member.state is ClassicMemberState.STABLE
     hand.member.on_heartbeat(FIRST, 0, hand.now)
     assert hand.member.error is None
 
@@ -518,13 +544,16 @@ def test_a_program_that_does_not_poll_is_taken_out_and_loses_what_it_has():
     assert hand.member.poll_by == 160.0
     assert hand.member.expire() == FIRST
     hand.member.begin_if_due()
-    assert (hand.member.state, hand.member.who) == (State.UNJOINED, NOBODY)
+    assert (hand.member.state, hand.member.who) == (ClassicMemberState.UNJOINED, NOBODY)
     assert hand.member.waits_for_poll
     assert hand.member.poll_by == math.inf
     assert hand.take() == StepPlan(StepKind.LOSE, parts('a0', 'a1'), NOTHING)
     hand.member.poll(500.0)
     hand.member.begin_if_due()
-    assert (hand.member.state, hand.member.reason) == (State.PREPARING, Reason.LATE.value)
+    assert (hand.member.state, hand.member.reason) == (
+        ClassicMemberState.PREPARING,
+        Reason.LATE.value,
+    )
     assert hand.member.needs() is Need.JOIN
 
 
@@ -554,7 +583,7 @@ def test_who_leaves_is_nobody_and_may_come_back_with_the_next_poll():
     member = hand.member
     assert (member.who, member.owned, member.next_step()) == (NOBODY, NOTHING, None)
     member.begin_if_due()
-    assert (member.state, member.waits_for_poll) == (State.UNJOINED, True)
+    assert (member.state, member.waits_for_poll) == (ClassicMemberState.UNJOINED, True)
     hand.begin()
     assert hand.take() == StepPlan(StepKind.REVOKE, NOTHING, NOTHING, commits=True)
 
@@ -581,4 +610,6 @@ def test_a_call_out_of_turn_is_a_mistake(eager):
 
 
 def test_it_shows_who_it_is():
-    assert repr(stable().member) == ("<Membership of g stable generation=1 member='me' owned=2>")
+    assert repr(stable().member) == (
+        "<ClassicMembership of g stable generation=1 member='me' owned=2>"
+    )

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from kafka.coordinator.classic.state_machine import Heartbeats, Who
-from kafka.coordinator.classic.transitions import State, Verdict
+from kafka.coordinator.classic.state_machine import (
+    ClassicErrorAction,
+    ClassicMemberState,
+    Generation,
+    Heartbeats,
+)
 from test.coordinator.classic.test_state_machine import FIRST, Hand, parts, stable
 
-SECOND = Who(2, 'me')
+SECOND = Generation(2, 'me')
 
 
 def walk(hand, who):
@@ -25,7 +29,7 @@ def walk(hand, who):
     member.syncing()
     yield
     member.on_sync(0, parts('a0'), hand.now)
-    while member.state is State.ADOPTING:
+    while member.state is ClassicMemberState.ADOPTING:
         yield
         hand.take()
     yield
@@ -43,8 +47,13 @@ def seen(hand, who):
 def test_who_has_no_generation_commits_nothing_before_it_has_an_assignment(is_cooperative):
     hand = Hand(is_cooperative).begin()
     assert seen(hand, FIRST) == (
-        {State.ADOPTING, State.STABLE},
-        {State.PREPARING, State.JOINING, State.COMPLETING, State.SYNCING},
+        {ClassicMemberState.ADOPTING, ClassicMemberState.STABLE},
+        {
+            ClassicMemberState.PREPARING,
+            ClassicMemberState.JOINING,
+            ClassicMemberState.COMPLETING,
+            ClassicMemberState.SYNCING,
+        },
     )
 
 
@@ -53,8 +62,13 @@ def test_a_member_commits_but_between_the_answers_to_join_and_to_sync(is_coopera
     hand = stable(is_cooperative, assigned=['a0'])
     hand.member.rebalance('because')
     assert seen(hand, SECOND) == (
-        {State.PREPARING, State.JOINING, State.ADOPTING, State.STABLE},
-        {State.COMPLETING, State.SYNCING},
+        {
+            ClassicMemberState.PREPARING,
+            ClassicMemberState.JOINING,
+            ClassicMemberState.ADOPTING,
+            ClassicMemberState.STABLE,
+        },
+        {ClassicMemberState.COMPLETING, ClassicMemberState.SYNCING},
     )
 
 
@@ -102,11 +116,11 @@ def test_what_a_commit_meets_that_join_has_overtaken_is_left_to_the_answer_to_jo
     member.rebalance('because')
     hand.take()
     member.joining()
-    assert member.on_commit(FIRST, code) is Verdict.IGNORE
+    assert member.on_commit(FIRST, code) is ClassicErrorAction.IGNORE
     member.join_again()  # the answer was lost: the group may be in the next generation already
-    assert member.on_commit(FIRST, code) is Verdict.IGNORE
+    assert member.on_commit(FIRST, code) is ClassicErrorAction.IGNORE
     assert (member.state, member.who, member.owned) == (
-        State.PREPARING,
+        ClassicMemberState.PREPARING,
         FIRST,
         parts('a0', 'a1'),
     )
@@ -119,7 +133,7 @@ def test_once_there_is_an_answer_what_commits_are_refused_with_counts_again():
     hand.join(SECOND)
     hand.sync('a0', 'a1')
     hand.take()
-    assert hand.member.on_commit(SECOND, 22) is Verdict.LOST
+    assert hand.member.on_commit(SECOND, 22) is ClassicErrorAction.LOST
 
 
 @pytest.mark.parametrize('what', ['begin', 'stop'])

@@ -10,7 +10,7 @@ from kafka import errors
 from kafka.coordinator.commits.error_actions import (
     COMMIT,
     FETCH,
-    Action,
+    OffsetErrorAction,
     commit_trouble,
     fetch_trouble,
     named,
@@ -22,25 +22,25 @@ P0, P1, P2 = (TopicPartition('t', number) for number in range(3))
 OFFSETS = {P0: OffsetAndMetadata(5, 'x', -1), P1: OffsetAndMetadata(6, '', -1)}
 
 COMMIT_TABLE = {
-    Action.RETRY: {14},
-    Action.LOOK: {3},
-    Action.REFRESH: {100},
-    Action.REFIND: {7, 15, 16},
-    Action.MOVED: {22, 25, 27, 69, 110},
-    Action.WAIT_EPOCH: {113},
-    Action.FENCED: {82},
-    Action.SURFACE: {12, 28, 29, 30, 35},
-    Action.DONE: {0},
+    OffsetErrorAction.RETRY: {14},
+    OffsetErrorAction.LOOK: {3},
+    OffsetErrorAction.REFRESH: {100},
+    OffsetErrorAction.REFIND: {7, 15, 16},
+    OffsetErrorAction.MOVED: {22, 25, 27, 69, 110},
+    OffsetErrorAction.WAIT_EPOCH: {113},
+    OffsetErrorAction.FENCED: {82},
+    OffsetErrorAction.SURFACE: {12, 28, 29, 30, 35},
+    OffsetErrorAction.DONE: {0},
 }
 FETCH_TABLE = {
-    Action.ABSENT: {3},
-    Action.RETRY: {14, 88},
-    Action.REFRESH: {100},
-    Action.REFIND: {7, 15, 16},
-    Action.MOVED: {22, 25},
-    Action.WAIT_EPOCH: {113},
-    Action.SURFACE: {29, 30, 35},
-    Action.DONE: {0},
+    OffsetErrorAction.ABSENT: {3},
+    OffsetErrorAction.RETRY: {14, 88},
+    OffsetErrorAction.REFRESH: {100},
+    OffsetErrorAction.REFIND: {7, 15, 16},
+    OffsetErrorAction.MOVED: {22, 25},
+    OffsetErrorAction.WAIT_EPOCH: {113},
+    OffsetErrorAction.SURFACE: {29, 30, 35},
+    OffsetErrorAction.DONE: {0},
 }
 
 
@@ -90,7 +90,7 @@ def test_a_rebalance_is_told_by_both_names_that_eras_have_for_it():
 
 def test_a_fenced_instance_is_over():
     trouble = commit({P0: 82, P1: 82})
-    assert trouble.action is Action.FENCED
+    assert trouble.action is OffsetErrorAction.FENCED
     assert isinstance(trouble.error, errors.FencedInstanceIdError)
     assert trouble.error.fatal
 
@@ -130,7 +130,7 @@ def test_the_worst_of_several_codes_decides():
 
 def test_a_code_that_nobody_knows_is_raised():
     trouble = commit({P0: 9999, P1: 0})
-    assert trouble.action is Action.SURFACE
+    assert trouble.action is OffsetErrorAction.SURFACE
     assert trouble.error.errno == 9999
 
 
@@ -149,7 +149,7 @@ def test_offsets_that_are_told():
 
 def test_an_offset_that_a_transaction_may_change_is_waited_for():
     trouble = fetch_trouble('g', [P0, P1], 0, {P0: 88, P1: 0})
-    assert trouble.action is Action.RETRY
+    assert trouble.action is OffsetErrorAction.RETRY
     assert trouble.partitions == {P0}
     assert 'group g does not tell the offsets of t-0' in str(trouble.error)
 

@@ -8,16 +8,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from kafka.coordinator.classic.transitions import State
+from kafka.coordinator.classic.state_machine import ClassicMemberState
 from kafka.coordinator.commits.manager import OffsetCommits
-from kafka.coordinator.commits.standing import Standing
+from kafka.coordinator.commits.member_commit import MemberCommit
 from kafka.errors import CommitFailedError, CommitInRebalanceError, KafkaConnectionError
 from kafka.net.loop.tasks import Waiter
 from kafka.structs import TopicPartition
 from kafka.testing.errors import ILLEGAL_GENERATION, REBALANCE_IN_PROGRESS
 from kafka.testing.faults import Delay, Error
 from test.coordinator.commits.test_manager import P0, P1, Rig, at
-from test.coordinator.commits.test_standing import NEW, OLD, Scripted
+from test.coordinator.commits.test_member_commit import NEW, OLD, Scripted
 from test.coordinator.group_world import World
 
 # ---------------------------------------------------------------- scripted
@@ -35,7 +35,7 @@ class Through:
     def begin(self, offsets, timeout=10.0):
         subscription = SimpleNamespace(assignment=self.assignment)
         lock = threading.Lock()
-        standing = Standing(self.rig.loop, self.member, subscription, lock, offsets)
+        standing = MemberCommit(self.rig.loop, self.member, subscription, lock, offsets)
         return self.rig.begin(offsets, standing, timeout)
 
     def open(self, who=NEW):
@@ -147,7 +147,7 @@ class Program:
         reader = self.reader
         self.states = {each: self.states.get(each, object()) for each in reader.owned}
         subscription = SimpleNamespace(assignment=self.states)
-        standing = Standing(self.loop, reader.member, subscription, threading.Lock(), offsets)
+        standing = MemberCommit(self.loop, reader.member, subscription, threading.Lock(), offsets)
         return self.loop.spawn(self.commits.commit(offsets, standing, timeout))
 
     def commit(self, offsets, timeout=20.0):
@@ -166,8 +166,8 @@ def parked(world, **how):
     world.settle()
     first.takes_steps = False
     third = world.reader(**how)
-    world.until(lambda: third.member._membership.state is State.JOINING)
-    world.until(lambda: second.member._membership.state is State.JOINING)
+    world.until(lambda: third.member._membership.state is ClassicMemberState.JOINING)
+    world.until(lambda: second.member._membership.state is ClassicMemberState.JOINING)
     world.run(1)
     return first, second
 
@@ -181,7 +181,7 @@ def test_what_a_cooperative_member_reads_on_is_committed_while_join_is_parked(re
         program.commit({mine: at(7)})
         assert world.loop.time() - began < 1
         assert program.stored(mine) == 7
-        assert second.member._membership.state is State.JOINING
+        assert second.member._membership.state is ClassicMemberState.JOINING
         first.takes_steps = True
         world.settle()
 
@@ -204,7 +204,7 @@ def test_between_join_and_sync_a_commit_waits_for_the_next_generation(release):
         program, mine = Program(second), min(second.owned)
         world.cluster.faults.add(Delay(2.0), 'SyncGroup', times=None)
         first.takes_steps = True
-        world.until(lambda: second.member._membership.state is State.SYNCING)
+        world.until(lambda: second.member._membership.state is ClassicMemberState.SYNCING)
         task = program.begin({mine: at(7)})
         world.run(1)
         assert world.requests('OFFSET_COMMIT') == []
@@ -273,7 +273,7 @@ def test_who_waits_to_commit_hears_at_once_of_the_end_of_the_membership(how):
         program, mine = Program(second), min(second.owned)
         world.cluster.faults.add(Delay(5.0), 'SyncGroup', times=None)
         first.takes_steps = True
-        world.until(lambda: second.member._membership.state is State.SYNCING)
+        world.until(lambda: second.member._membership.state is ClassicMemberState.SYNCING)
         task = program.begin({mine: at(7)})
         world.run(0.5)
         assert not task.done

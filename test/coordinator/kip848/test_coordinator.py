@@ -493,4 +493,4 @@ def test_figures_are_told_of_rebalances_that_come_to_nothing():
 
 
 def test_it_shows_what_it_is():
-    assert repr(Driven().member).startswith('<ConsumerMember <Membership of ')
+    assert repr(Driven().member).startswith('<ConsumerMember <ConsumerMembership of ')

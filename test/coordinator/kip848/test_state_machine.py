@@ -7,7 +7,7 @@ import math
 import pytest
 
 from kafka.coordinator.group_settings import GroupSettings
-from kafka.coordinator.kip848.transitions import Action, State
+from kafka.coordinator.kip848.state_machine import HeartbeatErrorAction, MemberState
 from kafka.errors import IllegalStateError, TopicAuthorizationFailedError, UnsupportedVersionError
 from test.coordinator.driven_membership import A0, A1, SETTINGS, Driven, stable, units
 from test.coordinator.heartbeats import A
@@ -205,7 +205,7 @@ def test_another_coordinator_is_asked_at_once_and_then_after_pauses(code):
     driven = stable()
     driven.wait()
     driven.send()
-    assert driven.take(code=code).action is Action.REFIND
+    assert driven.take(code=code).action is HeartbeatErrorAction.REFIND
     assert driven.machine.due == driven.now
     driven.send()
     driven.take(code=code)
@@ -217,9 +217,9 @@ def test_a_missing_right_is_passed_on_and_asked_for_again_in_an_interval():
     driven.wait()
     driven.send()
     verdict = driven.take(code=29)
-    assert verdict.action is Action.SURFACE
+    assert verdict.action is HeartbeatErrorAction.SURFACE
     assert isinstance(verdict.error, TopicAuthorizationFailedError)
-    assert driven.machine.state is State.STABLE
+    assert driven.machine.state is MemberState.STABLE
     assert driven.machine.due == driven.now + 5
 
 
@@ -254,9 +254,9 @@ def test_a_denial_of_what_is_wanted_no_more_is_not_passed_on():
     driven.wait()
     driven.send()
     driven.machine.subscribe(['a'], None)
-    assert driven.take(code=29).action is Action.RETRY
+    assert driven.take(code=29).action is HeartbeatErrorAction.RETRY
     assert driven.send().subscribed_topic_names == ['a']
-    assert driven.take(code=29).action is Action.SURFACE
+    assert driven.take(code=29).action is HeartbeatErrorAction.SURFACE
 
 
 def test_who_hurries_waits_a_moment_since_the_last_heartbeat():
@@ -281,7 +281,7 @@ def test_who_leaves_says_so_by_the_epoch(instance, epoch):
     assert request.topic_partitions is None
     assert driven.machine.owned == {}
     driven.machine.left()
-    assert driven.machine.state is State.UNSUBSCRIBED
+    assert driven.machine.state is MemberState.UNSUBSCRIBED
     assert driven.machine.farewell() is None
 
 
@@ -321,14 +321,14 @@ def test_who_missed_a_poll_leaves_and_keeps_what_it_has_until_it_is_dropped():
     driven = stable()
     driven.machine.miss_poll()
     machine = driven.machine
-    assert (machine.state, machine.epoch) == (State.STALE, 0)
+    assert (machine.state, machine.epoch) == (MemberState.STALE, 0)
     assert machine.farewell().member_epoch == -1
     assert set(machine.owned.values()) == {A0, A1}
     machine.lost()
-    assert (machine.state, machine.owned) == (State.STALE, {})
+    assert (machine.state, machine.owned) == (MemberState.STALE, {})
     machine.join()
     assert driven.send().member_epoch == 0
 
 
 def test_it_shows_where_it_is():
-    assert repr(stable().machine) == '<Membership of m in g stable epoch=1, 2 owned>'
+    assert repr(stable().machine) == '<ConsumerMembership of m in g stable epoch=1, 2 owned>'

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from kafka.coordinator.kip848.transitions import Action, State
+from kafka.coordinator.kip848.state_machine import HeartbeatErrorAction, MemberState
 from kafka.errors import (
     FencedInstanceIdError,
     GroupAuthorizationFailedError,
@@ -33,19 +33,19 @@ def test_the_way_from_joining_to_stable():
     driven = Driven()
     machine = driven.machine
     machine.join()
-    assert machine.state is State.JOINING
+    assert machine.state is MemberState.JOINING
     driven.beat(3, {'a': [0, 1]})
-    assert machine.state is State.RECONCILING
+    assert machine.state is MemberState.RECONCILING
     plan = machine.reconcile(NAMES.get)
     assert (set(plan.gone), set(plan.new.values())) == (set(), {A0, A1})
     machine.revoked(plan)
     assert machine.owned == {}
     machine.assigned(plan)
     assert set(machine.owned.values()) == {A0, A1}
-    assert machine.state is State.ACKNOWLEDGING
+    assert machine.state is MemberState.ACKNOWLEDGING
     assert machine.due <= driven.now  # at once
     assert units(driven.send()) == {(A, 0), (A, 1)}
-    assert machine.state is State.STABLE
+    assert machine.state is MemberState.STABLE
 
 
 def test_an_empty_first_assignment_is_reconciled_too():
@@ -54,17 +54,17 @@ def test_an_empty_first_assignment_is_reconciled_too():
     plan = driven.reconcile()
     assert (plan.gone, plan.new) == ({}, {})
     assert driven.beat(1).topic_partitions == []
-    assert driven.machine.state is State.STABLE
+    assert driven.machine.state is MemberState.STABLE
 
 
 def test_null_changes_nothing_and_an_empty_assignment_takes_all():
     driven = stable()
     driven.wait()
     driven.beat(1, None)
-    assert driven.machine.state is State.STABLE
+    assert driven.machine.state is MemberState.STABLE
     driven.wait()
     driven.beat(1, {})
-    assert driven.machine.state is State.RECONCILING
+    assert driven.machine.state is MemberState.RECONCILING
     assert set(driven.reconcile().gone.values()) == {A0, A1}
     assert driven.machine.owned == {}
 
@@ -73,7 +73,7 @@ def test_the_same_assignment_again_changes_nothing():
     driven = stable()
     driven.wait()
     driven.beat(1, {'a': [1, 0]})
-    assert driven.machine.state is State.STABLE
+    assert driven.machine.state is MemberState.STABLE
 
 
 def test_what_goes_is_still_owned_until_it_is_revoked():
@@ -115,7 +115,7 @@ def test_one_reconciliation_at_a_time_and_the_newest_target_is_the_next():
     driven.machine.revoked(plan)
     driven.machine.assigned(plan)
     assert units(driven.send()) == {(A, 0)}
-    assert driven.machine.state is State.RECONCILING
+    assert driven.machine.state is MemberState.RECONCILING
     driven.take(2)
     assert set(driven.reconcile().new.values()) == {B0}
 
@@ -128,9 +128,9 @@ def test_a_target_that_comes_before_the_acknowledgement_waits_for_it():
     driven.send()
     driven.reconcile()
     driven.take(2, {'b': [0]})
-    assert driven.machine.state is State.ACKNOWLEDGING
+    assert driven.machine.state is MemberState.ACKNOWLEDGING
     assert units(driven.send()) == {(A, 0)}
-    assert driven.machine.state is State.RECONCILING
+    assert driven.machine.state is MemberState.RECONCILING
 
 
 def test_what_is_taken_back_before_anything_was_done_is_told_not_to_be_owned():
@@ -139,10 +139,10 @@ def test_what_is_taken_back_before_anything_was_done_is_told_not_to_be_owned():
     driven.beat(2, {'a': [0, 1], 'b': [0]})
     driven.wait()
     driven.beat(2, {'a': [0, 1]})  # nobody else gets b-0 before this member says so
-    assert driven.machine.state is State.ACKNOWLEDGING
+    assert driven.machine.state is MemberState.ACKNOWLEDGING
     assert driven.machine.due <= driven.now
     assert units(driven.beat(3)) == {(A, 0), (A, 1)}
-    assert driven.machine.state is State.STABLE
+    assert driven.machine.state is MemberState.STABLE
     driven.wait()
     assert driven.beat(3).topic_partitions is None
 
@@ -167,7 +167,7 @@ def test_no_plan_begins_before_a_list_of_what_is_owned_was_answered():
     driven.machine.assigned(plan)
     driven.send()  # without b-1, which may be taken back by that
     for _ in range(2):
-        assert driven.machine.state is State.RECONCILING
+        assert driven.machine.state is MemberState.RECONCILING
         assert not driven.machine.can_reconcile(NAMES.get)
         assert driven.machine.reconcile(NAMES.get) is None
         driven.machine.unanswered(driven.life, driven.now)
@@ -197,7 +197,7 @@ def test_what_does_not_come_any_more_is_told_at_once():
     driven.beat(2, {'a': [0, 1], 'b': [1]})
     assert driven.machine.is_overtaken
     driven.machine.dropped()
-    assert driven.machine.state is State.ACKNOWLEDGING
+    assert driven.machine.state is MemberState.ACKNOWLEDGING
     assert units(driven.beat(3)) == {(A, 0), (A, 1)}
     assert list(driven.machine.reconcile(NAMES.get).new) == [(B, 1)]
 
@@ -215,7 +215,7 @@ def test_who_was_told_what_goes_is_told_of_the_next_assignment_though_it_brings_
     driven.beat(2, {'a': [0]})
     driven.machine.dropped()
     assert units(driven.beat(3)) == {(A, 0)}
-    assert driven.machine.state is State.RECONCILING
+    assert driven.machine.state is MemberState.RECONCILING
     assert driven.machine.reconcile(NAMES.get) == ({}, {}, {(A, 0): A0})
 
 
@@ -234,7 +234,7 @@ def test_a_target_that_comes_back_while_something_is_done_about_it_waits_for_the
     plan = driven.machine.reconcile(NAMES.get)
     driven.wait()
     driven.beat(1, {'a': [0, 1]})
-    assert driven.machine.state is State.RECONCILING
+    assert driven.machine.state is MemberState.RECONCILING
     driven.machine.revoked(plan)
     driven.machine.assigned(plan)
     assert units(driven.beat(1)) == {(A, 0)}
@@ -247,7 +247,7 @@ def test_what_has_no_name_yet_is_left_for_later():
     assert driven.machine.unknown(NAMES.get) == {C}
     assert set(driven.reconcile().new.values()) == {A0}
     assert units(driven.beat(1)) == {(A, 0)}
-    assert driven.machine.state is State.RECONCILING
+    assert driven.machine.state is MemberState.RECONCILING
     assert driven.machine.reconcile(NAMES.get) is None
     names = {**NAMES, C: 'c'}
     plan = driven.machine.reconcile(names.get)
@@ -288,12 +288,12 @@ def test_who_is_put_out_loses_all_and_joins_with_the_same_name(code):
     driven = stable()
     driven.wait()
     driven.send()
-    assert driven.take(code=code).action is Action.REJOIN
+    assert driven.take(code=code).action is HeartbeatErrorAction.REJOIN
     machine = driven.machine
-    assert (machine.state, machine.epoch, machine.due) == (State.FENCED, 0, math.inf)
+    assert (machine.state, machine.epoch, machine.due) == (MemberState.FENCED, 0, math.inf)
     assert set(machine.owned.values()) == {A0, A1}
     machine.lost()
-    assert (machine.state, machine.owned) == (State.JOINING, {})
+    assert (machine.state, machine.owned) == (MemberState.JOINING, {})
     request = driven.beat(5, {'a': [0, 1]})
     assert (request.member_id, request.member_epoch, request.topic_partitions) == ('m', 0, [])
     assert request.rack_id == 'r1'
@@ -327,7 +327,7 @@ def test_a_plan_of_a_former_life_changes_what_is_owned_and_nothing_else():
     driven.take(code=110)
     driven.machine.revoked(plan)
     driven.machine.assigned(plan)
-    assert driven.machine.state is State.FENCED
+    assert driven.machine.state is MemberState.FENCED
     assert set(driven.machine.owned.values()) == {A0, B0}
 
 
@@ -343,7 +343,7 @@ def test_answers_to_a_former_life_mean_nothing():
     for code in (0, 14, 110, 112):
         driven.machine.answered(life, answer(9, {'a': [0]}, code=code), driven.now)
     driven.machine.unanswered(life, driven.now)
-    assert (driven.machine.state, driven.machine.epoch) == (State.JOINING, 0)
+    assert (driven.machine.state, driven.machine.epoch) == (MemberState.JOINING, 0)
     assert driven.machine.due == math.inf
 
 
@@ -357,8 +357,8 @@ def test_errors_that_end_the_membership(code):
     driven.send()
     verdict = driven.take(code=code, text='because')
     machine = driven.machine
-    assert verdict.action is Action.FAIL
-    assert machine.state is State.FATAL
+    assert verdict.action is HeartbeatErrorAction.FAIL
+    assert machine.state is MemberState.FATAL
     assert machine.error is verdict.error
     assert verdict.error.errno == code
     assert 'because' in str(verdict.error)
@@ -366,7 +366,7 @@ def test_errors_that_end_the_membership(code):
     assert machine.due == math.inf
     assert set(machine.owned.values()) == {A0, A1}  # until they were dropped
     machine.lost()
-    assert (machine.state, machine.owned) == (State.FATAL, {})
+    assert (machine.state, machine.owned) == (MemberState.FATAL, {})
 
 
 @pytest.mark.parametrize(
@@ -413,4 +413,4 @@ def test_what_fails_before_a_heartbeat_ends_it_too():
     driven.machine.join()
     error = KafkaError('no')
     driven.machine.fail(error)
-    assert (driven.machine.state, driven.machine.error) == (State.FATAL, error)
+    assert (driven.machine.state, driven.machine.error) == (MemberState.FATAL, error)

@@ -7,7 +7,7 @@ Owns how members tell the leader what they had: in the user data of their subscr
 from __future__ import annotations
 
 import io
-from typing import Any, ClassVar, Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, ClassVar, Dict, Iterable, List, Optional, Sequence, Tuple
 
 from kafka.coordinator.assignors.abstract import (
     AbstractPartitionAssignor,
@@ -31,6 +31,9 @@ from kafka.coordinator.protocol import (
 )
 from kafka.protocol.types import Int32
 from kafka.structs import TopicPartition
+
+if TYPE_CHECKING:
+    from kafka.cluster import ClusterMetadata
 
 __all__ = ['StickyPartitionAssignor']
 
@@ -63,7 +66,9 @@ class StickyPartitionAssignor(AbstractPartitionAssignor):
         )
 
     @OnClassOrObject
-    def assign(self, cluster: Any, members: Any) -> Dict[str, ConsumerProtocolMemberAssignment]:
+    def assign(
+        self, cluster: ClusterMetadata, members: Any
+    ) -> Dict[str, ConsumerProtocolMemberAssignment]:
         """Return who gets what, see AbstractPartitionAssignor."""
         wanted = [with_previous(member) for member in read_members(members)]
         return assignments(shares_of(cluster, wanted, Claims.of(wanted)))
@@ -113,7 +118,9 @@ def with_previous(member: GroupSubscription) -> GroupSubscription:
     return member._replace(owned=owned, generation=generation)
 
 
-def shares_of(cluster: Any, members: Sequence[GroupSubscription], claims: Claims) -> Shares:
+def shares_of(
+    cluster: ClusterMetadata, members: Sequence[GroupSubscription], claims: Claims
+) -> Shares:
     """Return {member id: partitions} for what members want and claim."""
     partitions = partitions_of(cluster, members)
     return share(members, claims, partitions, Racks(cluster, members, partitions))

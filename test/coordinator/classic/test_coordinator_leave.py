@@ -6,15 +6,15 @@ import logging
 
 import pytest
 
-from kafka.coordinator.classic.leave_group import say_goodbye
-from kafka.coordinator.classic.state_machine import NOBODY, Who
+from kafka.coordinator.classic.coordinator import leave_group
+from kafka.coordinator.classic.state_machine import NOBODY, Generation
 from kafka.coordinator.group_settings import GroupSettings
 from kafka.errors import KafkaConnectionError
 from kafka.net.loop.tasks import Waiter
 from kafka.protocol.negotiation import BrokerVersions
 from test.manual_loop import ManualLoop
 
-ME = Who(3, 'me')
+ME = Generation(3, 'me')
 
 
 class Coordinator:
@@ -25,6 +25,7 @@ class Coordinator:
     def __init__(self):
         self.asked = []
         self.says = None
+        self.session = self  # None once the connection is lost
 
     async def group_link(self, group):
         self.asked.append(group)
@@ -46,7 +47,7 @@ def coordinator():
 def leave(coordinator, who=ME, **settings):
     loop = ManualLoop()
     settings = GroupSettings('g', session_timeout=10.0, **settings)
-    task = loop.spawn(say_goodbye(loop, coordinator, settings, who, 'why', 2.0))
+    task = loop.spawn(leave_group(loop, coordinator, settings, who, 'why', 2.0))
     loop.settle()
     return loop, task
 
@@ -71,6 +72,15 @@ def test_it_is_logged_and_not_raised_when_nobody_hears_it(coordinator, caplog):
     assert task.result() is None
     assert 'that me leaves' in caplog.text
     assert 'session_timeout_ms=10000' in caplog.text
+
+
+def test_a_connection_that_is_lost_at_once_is_logged_and_not_raised(coordinator, caplog):
+    """It was ready when it was waited for, and is not any more when the request is made."""
+    caplog.set_level(logging.INFO)
+    coordinator.session = coordinator.versions = None
+    _, task = leave(coordinator)
+    assert task.result() is None
+    assert 'that me leaves' in caplog.text
 
 
 def test_it_is_bounded(coordinator):

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from kafka.cluster import ClusterMetadata
-from kafka.consumer.following import MISSING_SECONDS, Following
+from kafka.consumer.metadata import MISSING_SECONDS, ConsumerMetadata
 from kafka.consumer.subscription_state import SubscriptionState
 from kafka.protocol.metadata import (
     MetadataResponse,
@@ -47,7 +47,9 @@ class Stage:
         self.topics = Interest()
         self.subscription = SubscriptionState('latest')
         self.subscription.subscribe(pattern=re.compile('t'))
-        following = Following(self, self.subscription, threading.Lock(), member, lambda: None, True)
+        following = ConsumerMetadata(
+            self, self.subscription, threading.Lock(), member, lambda: None, True
+        )
         self.cluster.add_listener(following)
 
     def answer(self, *names):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka.consumer.fetch.pace import Pace
+from kafka.consumer.fetch.manager import FetchPace
 
 
 def waited(pace, times, max_wait=0.5):
@@ -17,7 +17,7 @@ def waited(pace, times, max_wait=0.5):
     [(0, 2.0, 0.5), (1, 2.0, 1.0), (9, 2.0, 2.0), (9, 0.5, 0.5), (1, 0.7, 0.7)],
 )
 def test_who_waited_in_vain_waits_longer(vain, longest, wait):
-    pace = Pace(0.5, longest)
+    pace = FetchPace(0.5, longest)
     waited(pace, vain)
     assert pace.max_wait(False, True) == wait
     assert pace.is_long(wait) == (wait > 0.5)
@@ -26,7 +26,7 @@ def test_who_waited_in_vain_waits_longer(vain, longest, wait):
 
 
 def test_a_wait_that_was_cut_short_by_us_does_not_count():
-    pace = Pace(0.5, 2.0)
+    pace = FetchPace(0.5, 2.0)
     waited(pace, 3, max_wait=0.01)
     assert pace.max_wait(False, True) == 0.5
 
@@ -41,14 +41,14 @@ def test_a_wait_that_was_cut_short_by_us_does_not_count():
     ],
 )
 def test_what_ends_long_waits(ends):
-    pace = Pace(0.5, 2.0)
+    pace = FetchPace(0.5, 2.0)
     waited(pace, 3)
     ends(pace)
     assert pace.max_wait(False, True) == 0.5
 
 
 def test_who_does_not_wait_is_left_alone_for_longer_and_longer():
-    pace = Pace(0.5, 2.0)
+    pace = FetchPace(0.5, 2.0)
     pauses = []
     for _ in range(8):
         pace.answered(10.0, 0.5, False, 10.0)
@@ -57,7 +57,7 @@ def test_who_does_not_wait_is_left_alone_for_longer_and_longer():
 
 
 def test_failures_in_a_row_are_counted():
-    pace = Pace(0.5, 2.0)
+    pace = FetchPace(0.5, 2.0)
     for _ in range(2):
         pace.failed(10.0, lambda failures: failures / 10)
     assert (pace.failures, pace.not_before) == (2, 10.2)

@@ -1,4 +1,4 @@
-"""kafka.consumer.positions: what is asked for which partitions, and what the answers lead to."""
+"""OffsetsRequestManager: which requests go out for which partitions, and what responses change."""
 
 from __future__ import annotations
 
@@ -476,4 +476,4 @@ def test_a_mistake_is_logged_and_does_not_end_the_upkeep(caplog):
 def test_it_shows_what_is_left_to_do():
     consumer = Consumer('none')
     consumer.assign('a-0', 'b-0')
-    assert repr(consumer.positions) == '<Positions unsettled=2 asking=0 errors=2>'
+    assert repr(consumer.positions) == '<OffsetsRequestManager unsettled=2 asking=0 errors=2>'

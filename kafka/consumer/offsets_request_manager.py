@@ -1,14 +1,13 @@
-"""The upkeep of positions: every assigned partition is brought to where it can be fetched.
+"""The requests that give assigned partitions a position: committed offsets, resets, validations.
 
-Owns: when committed offsets, resets and validations are asked for, and what their answers lead to
-(engine-semantics 4.2, 4.5, 4.8); errors that wait for the program. Does not own: how offsets are
-asked for (offsets.py, the coordinator's), what a partition may do next (partition_state.py).
-A driver: look() and all answers are turns of the loop.
+The engine of a consumer makes one. look() and all responses run in turns of the loop; the
+subscription and the errors are read under the consumer's lock. Validation follows KIP-320.
 
-One question at a time goes to each node, and one to the coordinator, each about all partitions that
-are owed it then, so that partitions that come together are settled together. What fails is asked
-again after a back-off of its own. An error that only the program can cure stands until it is cured,
-and is handed out by take_error(), once per call; it is asked all the same whether it stands still.
+At most one request at a time goes to each node, and one to the coordinator, each for all partitions
+that need it then: partitions assigned together get their positions together. A failed request is
+repeated after a back-off of its own. An error that only the program can fix is kept, and
+take_error() returns it once per call; the request is repeated meanwhile, which clears the error
+when it succeeds.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from typing import (
     Any,
     Awaitable,
     Callable,
+    ContextManager,
     Coroutine,
     Dict,
     List,
@@ -34,7 +34,7 @@ from kafka.consumer.partition_state import (
     Phase,
     TopicPartitionState,
     Validation,
-    Verdict,
+    ValidationOutcome,
 )
 from kafka.consumer.reset_policy import LATEST, NONE, timestamp_of
 from kafka.errors import (
@@ -53,9 +53,13 @@ from kafka.offsets.lookups import OffsetLookups, is_final, is_final_of_topic
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
+    from kafka.cluster import ClusterMetadata
+    from kafka.consumer.subscription_state import SubscriptionState
     from kafka.coordinator.commits.manager import FetchedOffsets
+    from kafka.net.loop.event_loop import EventLoop
+    from kafka.net.pool import Pool
 
-__all__ = ['Positions']
+__all__ = ['OffsetsRequestManager']
 
 log = logging.getLogger(__name__)
 
@@ -72,7 +76,7 @@ _OF_A_MEMBER = (
 
 
 class _Trouble(NamedTuple):
-    """What an asking that failed leaves behind, for as long as the token is the same."""
+    """The back-off after a failed request; void once the token of the partition changes."""
 
     token: int
     failures: int
@@ -80,33 +84,33 @@ class _Trouble(NamedTuple):
 
 
 class _Owed(NamedTuple):
-    """What has to be asked now."""
+    """The requests to send now."""
 
     committed: Dict[TopicPartition, int]  # the token of each
     resets: Dict[int, Dict[TopicPartition, Tuple[int, int]]]  # node -> token and time
     validations: Dict[int, Dict[TopicPartition, Validation]]  # by node
 
 
-class Positions:
-    """Settles the positions of one consumer.
+class OffsetsRequestManager:
+    """Finds, resets and validates the positions of one consumer.
 
     Arguments:
         loop, pool, subscription: of the consumer; lock: guards the subscription, and the errors.
-        lookups: asks leaders.
-        fetch_committed: a coroutine function that returns what is committed, a FetchedOffsets;
+        lookups: sends ListOffsets and OffsetForLeaderEpoch.
+        fetch_committed: a coroutine function that returns the committed offsets, FetchedOffsets;
             None for a consumer without a group.
-        on_change: called in a turn, without the lock, when a partition became fetchable or an
-            error stands.
+        on_change: called in a turn, without the lock, when a partition became fetchable or
+            take_error() has an error.
 
     It listens to the cluster until close().
     """
 
     def __init__(
         self,
-        loop: Any,
-        pool: Any,
-        subscription: Any,
-        lock: Any,
+        loop: EventLoop,
+        pool: Pool,
+        subscription: SubscriptionState,
+        lock: ContextManager[Any],
         lookups: OffsetLookups,
         fetch_committed: Optional[FetchCommitted],
         on_change: Callable[[], Any],
@@ -121,8 +125,10 @@ class Positions:
         self._asking: Dict[Tuple[str, int], Task[None]] = {}
         self._troubles: Dict[TopicPartition, _Trouble] = {}
         self._standing: Dict[TopicPartition, Tuple[int, KafkaError]] = {}
-        self._empty: Dict[TopicPartition, int] = {}  # nothing is as young as the policy wants
-        self._awaited_epochs: Dict[TopicPartition, float] = {}  # since which refresh
+        self._empty: Dict[
+            TopicPartition, int
+        ] = {}  # token, if no record is as recent as the policy says
+        self._awaited_epochs: Dict[TopicPartition, float] = {}  # time of the refresh before
         self._tables: Tuple[Dict[TopicPartition, Any], ...] = (
             self._troubles,
             self._standing,
@@ -138,7 +144,7 @@ class Positions:
         pool.cluster.add_listener(self._on_metadata)
 
     def __repr__(self) -> str:
-        return '<Positions unsettled=%d asking=%d errors=%d>' % (
+        return '<OffsetsRequestManager unsettled=%d asking=%d errors=%d>' % (
             len(self._subscription.unsettled),
             len(self._asking),
             len(self._standing),
@@ -147,11 +153,10 @@ class Positions:
     # ------------------------------------------------------------ for the caller, in any thread
 
     def take_error(self) -> Optional[KafkaError]:
-        """Return an error that stands and that a poll has to raise, None for none.
+        """Return an error for poll() to raise, or None.
 
-        Each call begins with another partition. What the program has cured, by seeking, assigning
-        or committing, stands no longer; nothing is told of partitions that are held. Takes the
-        lock.
+        Each call begins with another partition. A seek, an assignment or a commit of the program
+        ends the error of a partition; those of held partitions are not returned. Takes the lock.
         """
         with self._lock:
             found = self._first_error()
@@ -161,14 +166,14 @@ class Positions:
             return self._standing[found][1]
 
     def has_error(self) -> bool:
-        """Tell whether take_error() would return one, without taking its turn. Takes the lock."""
+        """Return True if take_error() would return one, without taking its turn. Takes the lock."""
         if not self._standing:
             return False
         with self._lock:
             return self._first_error() is not None
 
     def _first_error(self) -> Optional[TopicPartition]:
-        """Return the first partition whose error has to be told; forget those that are cured."""
+        """Return the first partition with an error to raise; forget errors that have ended."""
         for partition, (token, _) in list(self._standing.items()):
             state = self._subscription.assignment.get(partition)
             if state is None or state.token != token:
@@ -187,7 +192,7 @@ class Positions:
     # ------------------------------------------------------------ in turns of the loop
 
     def look(self) -> None:
-        """Ask for what is owed now. Cheap when nothing is."""
+        """Send the requests that are needed now; cheap if there are none."""
         if self._is_closed:
             return
         with self._lock:
@@ -195,14 +200,14 @@ class Positions:
                 self._note_assignment()
             owed, next_at, leaderless = self._owed()
         for partition in leaderless:
-            self._pool.want_topic(partition.topic)
+            self._pool.want_topic(str(partition.topic))
         self._needs_refresh = self._needs_refresh or bool(leaderless)
         self._ask(owed)
         self._look_at(next_at)
         self._tell()
 
     def _tell(self) -> None:
-        """Do, without the lock, what was decided with it."""
+        """Do, without the lock, what was decided under it."""
         if self._needs_refresh:
             self._needs_refresh = False
             self._pool.refresh()
@@ -214,7 +219,7 @@ class Positions:
             self._on_change()
 
     def close(self) -> None:
-        """Ask nothing more."""
+        """Cancel all requests, and send no more."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -231,7 +236,7 @@ class Positions:
             self._timer = self._loop.call_later(time - self._loop.time(), self.look)
 
     def _note_assignment(self) -> None:
-        """Forget what concerned partitions that are gone, and learn the ids of new topics."""
+        """Forget partitions that are not assigned any more, and note the ids of new topics."""
         assignment = self._subscription.assignment
         self._seen_version = self._subscription.version
         for table in self._tables:
@@ -243,10 +248,10 @@ class Positions:
             for topic in topics
         }
 
-    # ------------------------------------------------------------ what is owed
+    # ------------------------------------------------------------ pending requests
 
     def _owed(self) -> Tuple[_Owed, Optional[float], List[TopicPartition]]:
-        """Return what to ask now, when to look again, and what has no known leader."""
+        """Return the pending requests, the time of the next, and partitions without a leader."""
         now = self._loop.time()
         owed = _Owed({}, {}, {})
         leaderless: List[TopicPartition] = []
@@ -263,7 +268,7 @@ class Positions:
         return owed, next_at, leaderless
 
     def _add(self, owed: _Owed, partition: TopicPartition, state: TopicPartitionState) -> bool:
-        """Note what a partition is owed; return False if that takes a leader that is not known."""
+        """Add the request of a partition; return False if it needs an unknown leader."""
         if state.phase is Phase.INITIALIZING:
             if self._fetch_committed is not None:
                 owed.committed[partition] = state.token
@@ -295,7 +300,7 @@ class Positions:
             state.await_reset(self._subscription.default_reset)
         elif self._fetch_committed is None:
             state.await_reset(NONE)
-        else:  # somebody may commit one
+        else:  # another member, or the program, may commit one
             self._stand(partition, state.token, NoOffsetForPartitionError(partition))
 
     def _time(self, partition: TopicPartition, state: TopicPartitionState) -> int:
@@ -307,10 +312,10 @@ class Positions:
     def _add_validation(
         self, owed: _Owed, partition: TopicPartition, state: TopicPartitionState, leader: int
     ) -> bool:
-        """Note a validation that is owed, or spare it where brokers cannot tell.
+        """Add a validation, or skip it if brokers do not support it.
 
-        An epoch newer than those that are known is waited for, for one refresh; it may be that of a
-        topic of the same name that is no more.
+        An epoch newer than the known one is waited for, for one refresh of the metadata; it may be
+        that of a deleted topic of the same name.
         """
         epoch = self._pool.cluster.leader_epoch_for_partition(partition)
         if epoch is not None and epoch >= 0:
@@ -496,9 +501,9 @@ class Positions:
         if state is None:
             return
         verdict = state.judge(asked, end)
-        if verdict is Verdict.VALID:
+        if verdict is ValidationOutcome.VALID:
             self._settled(partition)
-        elif verdict in (Verdict.AGAIN, Verdict.STALE):
+        elif verdict in (ValidationOutcome.AGAIN, ValidationOutcome.STALE):
             self._troubles.pop(partition, None)
         else:
             self._cut(partition, state, asked, end, verdict)
@@ -509,10 +514,10 @@ class Positions:
         state: TopicPartitionState,
         asked: Validation,
         end: EpochEnd,
-        verdict: Verdict,
+        verdict: ValidationOutcome,
     ) -> None:
         """Do what the policy says where the log has lost what was read."""
-        is_known = verdict is Verdict.TRUNCATED
+        is_known = verdict is ValidationOutcome.TRUNCATED
         text = 'the log of %s-%d was cut below the position %d (epoch %d): it goes its own way %s'
         where = 'from offset %d on (epoch %d)' % (end.end_offset, end.epoch)
         note = text, *partition, asked.offset, asked.epoch, where if is_known else 'now'
@@ -530,7 +535,7 @@ class Positions:
 
     # ------------------------------------------------------------ what the cluster tells
 
-    def _on_metadata(self, cluster: Any) -> None:
+    def _on_metadata(self, cluster: ClusterMetadata) -> None:
         """Compare, when the answer has been taken over."""
         if not self._will_compare:
             self._will_compare = True

@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
+from kafka.consumer.offsets_request_manager import OffsetsRequestManager
 from kafka.consumer.partition_state import EpochEnd, Phase
-from kafka.consumer.positions import Positions
 from kafka.consumer.subscription_state import SubscriptionState
 from kafka.coordinator.commits.manager import FetchedOffsets
 from kafka.errors import KafkaTimeoutError, LogTruncationError, UnsupportedVersionError
@@ -59,7 +59,7 @@ class World:
         )
         self.subscription = SubscriptionState(policy)
         self.committed = {}
-        self.positions = Positions(
+        self.positions = OffsetsRequestManager(
             self.loop,
             self.pool,
             self.subscription,

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from kafka.coordinator.commits.standing import Standing
+from kafka.coordinator.commits.member_commit import MemberCommit
 from kafka.coordinator.group_settings import GroupSettings
 from kafka.coordinator.member import Member
 from kafka.errors import (
@@ -58,7 +58,7 @@ class Rig:
 
     def made(self, *partitions):
         lock = threading.Lock()
-        return Standing(self.loop, self.member, self.subscription, lock, partitions)
+        return MemberCommit(self.loop, self.member, self.subscription, lock, partitions)
 
     def ask(self, *partitions, **how):
         task = self.loop.spawn(self.standing.later(partitions, 10.0, **how))
@@ -184,4 +184,4 @@ def test_what_is_no_refusal_is_told_all_the_same(rig):
 
 
 def test_it_tells_of_how_many_it_is(rig):
-    assert repr(rig.standing) == '<Standing of 2 partitions in g>'
+    assert repr(rig.standing) == '<MemberCommit of 2 partitions in g>'

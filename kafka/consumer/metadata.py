@@ -1,19 +1,23 @@
-"""Keeping a subscription in step with what is learned of the cluster.
+"""The topics whose metadata a consumer needs, and what new metadata mean for its subscription.
 
-Owns: which topics are of interest to the pool, which topics a pattern matches, what a consumer
-without membership is assigned. Does not own: the table (subscription_state.py), the asking
-(net/metadata_updater.py).
+Tells the pool which topics to refresh, matches a pattern against the topics of the cluster, and
+assigns all partitions to a consumer of topics without a group. A listener of the cluster; runs in
+turns of the loop, and changes the subscription under the consumer's lock.
 """
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Optional, Set
+from typing import TYPE_CHECKING, Any, Callable, ContextManager, Dict, Optional, Set
 
 from kafka.consumer.subscription_state import SubscriptionState
 from kafka.coordinator.member import Member
 from kafka.structs import TopicPartition
 
-__all__ = ['Following']
+if TYPE_CHECKING:
+    from kafka.cluster import ClusterMetadata
+    from kafka.net.pool import Pool
+
+__all__ = ['ConsumerMetadata']
 
 #: A topic that a pattern has matched is missing in the metadata for so long before it is dropped. A
 #: broker that has just started names no topics for a while, and the right to see a topic may be
@@ -22,18 +26,18 @@ __all__ = ['Following']
 MISSING_SECONDS = 10.0
 
 
-class Following:
-    """A listener of one consumer's ClusterMetadata; to be called in turns of the loop.
+class ConsumerMetadata:
+    """Keeps a subscription up to date with the metadata of the cluster.
 
     Arguments: pool; subscription, lock: of the consumer; member: None without membership; look:
-    what to call after a change; excludes_internal: whether patterns pass over internal topics.
+    called after each change; excludes_internal: whether patterns match no internal topics.
     """
 
     def __init__(
         self,
-        pool: Any,
+        pool: Pool,
         subscription: SubscriptionState,
-        lock: Any,
+        lock: ContextManager[Any],
         member: Optional[Member],
         look: Callable[[], Any],
         excludes_internal: bool,
@@ -49,21 +53,21 @@ class Following:
         self._missing_since: Dict[str, float] = {}  # of topics that a pattern has matched
 
     def __repr__(self) -> str:
-        return '<Following %d topics>' % len(self._wanted)
+        return '<ConsumerMetadata %d topics>' % len(self._wanted)
 
-    def __call__(self, cluster: Any) -> None:
-        """Take note of a change of what is known."""
+    def __call__(self, cluster: ClusterMetadata) -> None:
+        """Handle new metadata."""
         self._follow(cluster)
         self._look()
 
     def subscribed(self) -> None:
-        """Take note of a new subscription or assignment, or of none any more."""
+        """Handle a new subscription or assignment, or the end of one."""
         self._follow(self._pool.cluster)
         if self._member is not None:
             self._member.subscription_changed()
         self._look()
 
-    def _follow(self, cluster: Any) -> None:
+    def _follow(self, cluster: ClusterMetadata) -> None:
         subscription = self._subscription
         with self._lock:
             if subscription.subscribed_pattern is not None:
@@ -99,15 +103,15 @@ class Following:
             self._member.subscription_changed()
 
     def _kept(self, missing: Set[str], now: float) -> Set[str]:
-        """Return which of the topics that metadata lacks stay subscribed to for now."""
+        """Return the topics missing in the metadata that stay subscribed for now."""
         since = {name: self._missing_since.get(name, now) for name in missing}
         self._missing_since = {
             name: began for name, began in since.items() if now - began < MISSING_SECONDS
         }
         return set(self._missing_since)
 
-    def _assign_all(self, cluster: Any, topics: Set[str]) -> None:
-        """Assign all partitions of some topics: nobody shares them."""
+    def _assign_all(self, cluster: ClusterMetadata, topics: Set[str]) -> None:
+        """Assign all partitions of the topics; there is no group to share them with."""
         subscription = self._subscription
         every = {
             TopicPartition(topic, number)
@@ -124,8 +128,8 @@ class Following:
         if every != set(subscription.assignment):
             subscription.assign_from_subscribed(sorted(every))
 
-    def _ask_again(self, cluster: Any, topics: Set[str]) -> None:
-        """Look for subscribed topics until they are there: they are made, or were just now."""
+    def _ask_again(self, cluster: ClusterMetadata, topics: Set[str]) -> None:
+        """Keep requesting subscribed topics that are missing: they may be created just now."""
         for topic in topics:
             if cluster.partitions_for_topic(topic) is None:
                 error = cluster.topic_errors.get(topic)
@@ -145,6 +149,6 @@ class Following:
         self._wanted = set(wanted)
 
 
-def _count(cluster: Any, topic: str) -> Optional[int]:
+def _count(cluster: ClusterMetadata, topic: str) -> Optional[int]:
     partitions = cluster.partitions_for_topic(topic)
     return None if partitions is None else len(partitions)

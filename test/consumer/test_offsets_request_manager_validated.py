@@ -1,4 +1,4 @@
-"""kafka.consumer.positions: positions in logs that may have been cut, or are no more (KIP-320)."""
+"""OffsetsRequestManager: positions in logs that were truncated or deleted (KIP-320)."""
 
 from __future__ import annotations
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from kafka.consumer.fetch.request import (
+from kafka.consumer.fetch.session import (
+    FetchRequestData,
+    FetchSession,
     FetchSettings,
+    WantedPartition,
     ending_request,
     fetch_request,
     parts_of,
 )
-from kafka.consumer.fetch.session import FetchSession, Plan, Wanted
 from kafka.protocol.fetch import (
     FetchableTopicResponse,
     FetchRequest,
@@ -25,11 +27,13 @@ SETTINGS = FetchSettings()
 
 
 def plan(partitions, forgotten=(), by_id=False):
-    return Plan(7, 3, [(at, wanted) for at, wanted in partitions], list(forgotten), by_id)
+    return FetchRequestData(
+        7, 3, [(at, wanted) for at, wanted in partitions], list(forgotten), by_id
+    )
 
 
 def test_neighbours_of_a_topic_share_its_name_and_the_order_stays():
-    wanted = Wanted(0, 100)
+    wanted = WantedPartition(0, 100)
     request = fetch_request(plan([(A0, wanted), (B0, wanted), (A1, wanted)]), SETTINGS, 1000, 0.5)
     assert [(t.topic, [p.partition for p in t.partitions]) for t in request.topics] == [
         ('a', [0]),
@@ -42,7 +46,7 @@ def test_neighbours_of_a_topic_share_its_name_and_the_order_stays():
 
 @pytest.mark.parametrize('version', range(19))
 def test_every_version_can_be_written(version):
-    wanted = Wanted(5, 100, 2, ID_A)
+    wanted = WantedPartition(5, 100, 2, ID_A)
     forgotten = [(B0, ID_B)] if version >= 7 else []
     settings = SETTINGS._replace(read_committed=True, client_rack='r', min_bytes=3)
     request = fetch_request(plan([(A0, wanted)], forgotten), settings, 1000, 0.25)
@@ -71,7 +75,7 @@ def test_what_is_forgotten_is_named_by_topic():
 
 
 def test_another_limit_is_for_those_alone_that_have_the_usual_one():
-    usual, grown = Wanted(0, SETTINGS.partition_limit), Wanted(0, 5 << 20)
+    usual, grown = WantedPartition(0, SETTINGS.partition_limit), WantedPartition(0, 5 << 20)
     request = fetch_request(plan([(A0, usual), (A1, grown)]), SETTINGS, 1, 0, 65536)
     assert [p.partition_max_bytes for p in request.topics[0].partitions] == [65536, 5 << 20]
 
@@ -88,7 +92,7 @@ def test_an_end_asks_for_nothing():
 
 def test_parts_are_named_by_name_or_by_id():
     session = FetchSession()
-    session.want(A0, Wanted(0, 1, topic_id=ID_A))
+    session.want(A0, WantedPartition(0, 1, topic_id=ID_A))
 
     def part(index):
         return PartitionData(partition_index=index, error_code=0, high_watermark=0, records=b'')

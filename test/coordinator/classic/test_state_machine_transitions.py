@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from kafka.coordinator.classic.transitions import (
+from kafka.coordinator.classic.state_machine import (
     TRANSITIONS,
     Call,
-    Event,
-    State,
-    Verdict,
+    ClassicErrorAction,
+    ClassicMemberEvent,
+    ClassicMemberState,
+    classic_error_action,
     error_of,
     following,
-    verdict_of,
 )
 from kafka.errors import (
     FencedInstanceIdError,
@@ -39,22 +39,28 @@ def legal():
     for line in LEGAL.strip().splitlines():
         state, _, move = line.partition(': ')
         event, _, result = move.partition(' -> ')
-        yield State(state), Event(event), State(result)
-    joined = [State.PREPARING, State.JOINING, State.COMPLETING, State.SYNCING, State.ADOPTING]
+        yield ClassicMemberState(state), ClassicMemberEvent(event), ClassicMemberState(result)
+    joined = [
+        ClassicMemberState.PREPARING,
+        ClassicMemberState.JOINING,
+        ClassicMemberState.COMPLETING,
+        ClassicMemberState.SYNCING,
+        ClassicMemberState.ADOPTING,
+    ]
     for state in joined:
-        yield state, Event.REFUSED, State.UNJOINED
-    for state in [*joined, State.STABLE]:
-        yield state, Event.LOST, State.UNJOINED
-    for state in State:
-        yield state, Event.LEAVE, State.UNJOINED
-        yield state, Event.FAIL, State.FAILED
+        yield state, ClassicMemberEvent.REFUSED, ClassicMemberState.UNJOINED
+    for state in [*joined, ClassicMemberState.STABLE]:
+        yield state, ClassicMemberEvent.LOST, ClassicMemberState.UNJOINED
+    for state in ClassicMemberState:
+        yield state, ClassicMemberEvent.LEAVE, ClassicMemberState.UNJOINED
+        yield state, ClassicMemberEvent.FAIL, ClassicMemberState.FAILED
 
 
 MOVES = {(state, event): result for state, event, result in legal()}
 
 
-@pytest.mark.parametrize('state', State)
-@pytest.mark.parametrize('event', Event)
+@pytest.mark.parametrize('state', ClassicMemberState)
+@pytest.mark.parametrize('event', ClassicMemberEvent)
 def test_what_follows_is_in_the_table_and_anything_else_is_refused_with_both_names(state, event):
     if (state, event) in MOVES:
         assert following(state, event) is MOVES[state, event]
@@ -67,7 +73,7 @@ def test_what_follows_is_in_the_table_and_anything_else_is_refused_with_both_nam
 
 def test_every_state_can_be_reached_and_left():
     reached = {result for moves in TRANSITIONS.values() for result in moves.values()}
-    assert reached == set(State) == set(TRANSITIONS)
+    assert reached == set(ClassicMemberState) == set(TRANSITIONS)
 
 
 # By code: JoinGroup, SyncGroup, Heartbeat, OffsetCommit. '-' is what no broker should say there.
@@ -99,7 +105,7 @@ def test_what_a_code_means_in_each_call(line):
     code, *meant = line.split()
     for call, name in zip(Call, meant):
         if name != '-':
-            assert verdict_of(call, int(code)) is Verdict[name.upper()], call
+            assert classic_error_action(call, int(code)) is ClassicErrorAction[name.upper()], call
 
 
 def test_errors_say_which_group_and_what_to_do():

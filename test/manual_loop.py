@@ -9,19 +9,16 @@ class ManualLoop(Scheduler):
     """Time passes when a test says so. Attributes: now: what the clock shows, in seconds."""
 
     def __init__(self):
-        super().__init__()
+        super().__init__(lambda: self.now)
         self.now = 1000.0
-
-    def time(self):
-        return self.now
 
     def settle(self):
         """Run all that can run now."""
         for _ in range(1000):
-            self._run_timers(self.now)
-            if not self._ready:
+            self.run_timers(self.now)
+            if not self.ready:
                 return
-            self._run_ready()
+            self.run_ready()
         raise AssertionError('the loop does not come to rest')
 
     def advance(self, seconds):
@@ -29,7 +26,7 @@ class ManualLoop(Scheduler):
         self.settle()
         end = self.now + seconds
         while True:
-            due = self._next_time()
+            due = self.next_time()
             if due is None or due > end:
                 break
             self.now = max(self.now, due)

@@ -78,8 +78,8 @@ MAY_USE = {
         {
             'kafka.blocking.worker_processes',
             'kafka.metrics.metrics',
-            'kafka.net.loop.threads',
-            'kafka.net.loop.helpers',
+            'kafka.net.loop.executor',
+            'kafka.net.loop.loop',
             'kafka.producer.base',
             'kafka.testing.server',
             'kafka.util',

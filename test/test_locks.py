@@ -20,9 +20,9 @@ from kafka.net.loop.loop import Loop
 PACKAGE = os.path.dirname(os.path.abspath(kafka.__file__))
 #: Plain locks, and why nobody waits for one that his own thread has.
 PLAIN = {
-    'net/loop/threads.py: self._turn': 'a call that finds its own thread in the turn is refused',
-    'net/loop/threads.py: self._bell': 'slept on',
-    'net/loop/parked.py: self._lock': 'slept on, for a bounded time',
+    'net/loop/loop.py: self._driver_lock': 'a call in the thread that has it is refused',
+    'net/loop/loop.py: self._background_wakeup': 'slept on',
+    'net/loop/loop.py: self._lock': 'slept on, for a bounded time',
     'net/sasl/oidc.py: self._asking': 'waited for a bounded time',
     'producer/kafka.py: self._has_ended': 'slept on, for a bounded time',
     'spark/clients.py: self.making': 'held while a producer is made, which lends no other',

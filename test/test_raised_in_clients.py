@@ -84,7 +84,7 @@ def check_sends(producer):
         assert producer.send('t', b'after').get(SOON), where
         producer.flush(SOON)
         assert len(producer) == 0, where
-        assert producer._loop.torn is None
+        assert producer._loop.interrupted_by is None
 
     return check
 

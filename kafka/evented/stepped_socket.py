@@ -31,7 +31,7 @@ from kafka.net.connect import (
     Steps,
     VersionsAsked,
 )
-from kafka.net.loop.helpers import Work
+from kafka.net.loop.executor import Work
 from kafka.net.sasl import renewal_seconds
 from kafka.net.secured import TransportLayer
 from kafka.net.security import SecuritySettings

@@ -1,7 +1,6 @@
-"""Lists of brokers as users write them: text with hosts and ports.
+"""Lists of brokers as users write them: ``host:port`` in all its forms.
 
-Owns the reading of ``host:port`` in all its forms. Looking names up is the business of those who
-connect.
+Used by all clients. Names are looked up when they are connected to.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ def collect_hosts(hosts: Union[str, Iterable[str]], randomize: bool = True) -> L
     ``host:port``, an IPv6 address or one in brackets with or without ``:port``; randomize: shuffle.
 
     Returns (host, port, address family) triples; the port is 9092 where none is given.
-    Raises TypeError for anything but text, KafkaConfigurationError for a port that can be none, a
-    password, or the protocol of something that is no broker.
+    Raises TypeError for anything but text, KafkaConfigurationError for an invalid port, a
+    password, a path, or a protocol that is not Kafka's.
 
     From 1.0 on; 0.9.5 returned pairs, which are the first two elements.
     """
@@ -49,8 +48,8 @@ def collect_hosts(hosts: Union[str, Iterable[str]], randomize: bool = True) -> L
 def get_ip_port_afi(host_and_port_str: str) -> Host:
     """Parse one broker's address; see collect_hosts().
 
-    The family is AF_INET or AF_INET6 for an address, AF_INET6 for whatever stands in brackets, else
-    AF_UNSPEC. A negative port is taken as none. From the 1.x releases.
+    The family is AF_INET or AF_INET6 for an address, AF_INET6 for anything in brackets, else
+    AF_UNSPEC. A negative port is replaced by 9092. From the 1.x releases.
     """
     try:
         text = with_brackets(without_protocol(_text(host_and_port_str)))
@@ -90,7 +89,7 @@ def _port(text: str, whole: str) -> int:
     except ValueError as error:
         raise KafkaConfigurationError('the port in %r is no number' % whole) from error
     if port > MAX_PORT:
-        # The resolver would take it modulo 65536, and another program's port would be reached.
+        # The resolver takes it modulo 65536, which would reach the port of another program.
         raise KafkaConfigurationError('the port in %r is beyond %d' % (whole, MAX_PORT))
     return DEFAULT_KAFKA_PORT if port < 0 else port
 

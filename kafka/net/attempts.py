@@ -1,7 +1,6 @@
-"""What went wrong on the way to a broker, as data: one Attempt for each try.
+"""Failed attempts to reach a broker, as data, and the stages of a connection.
 
-Owns: the stages of a connection, and how a failure carries the one it happened in. Does not own:
-connecting (broker.py).
+Used by all clients; an error that is raised while connecting carries its stage. Pure.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ E = TypeVar('E', bound=BaseException)
 
 
 class Attempt(NamedTuple):
-    """One try to reach a broker that failed.
+    """One attempt to reach a broker that failed.
 
     Attributes: address: host and port as they were configured or listed; ip: what the name was
     resolved to, None before; stage: how far it came, one of STAGES; seconds: how long it took;
@@ -62,7 +61,7 @@ def stage_of(error: BaseException, default: str) -> str:
 
 
 def hint_for(stage: str, error: BaseException) -> str:
-    """Return what may be the cause of a failure, '' for nothing that is worth saying."""
+    """Return a likely cause of a failure, '' if there is none to name."""
     if isinstance(error, KafkaTimeoutError) and stage in _SILENT:
         return _SILENT[stage]
     text = ' '.join(map(str, error.args)) if isinstance(error, KafkaError) else str(error)
@@ -99,7 +98,7 @@ def unreachable_text(node_id: Any, attempts: Sequence[Attempt], error: BaseExcep
 
 
 def given_up() -> KafkaTimeoutError:
-    """Return the error of a try that was under way when the time of all tries was over."""
+    """Return the error of an attempt under way when the time of all attempts was over."""
     error: Any = KafkaTimeoutError('it was given up before it was ready')
     error.is_given_up = True
     made: KafkaTimeoutError = error
@@ -107,7 +106,7 @@ def given_up() -> KafkaTimeoutError:
 
 
 def telling(attempts: Iterable[Attempt]) -> List[Attempt]:
-    """Return the attempts without those that were given up where another tells of the address."""
+    """Return the attempts without those that were given up if the address has another one."""
     attempts = list(attempts)
     ended = {each.address for each in attempts if not _is_given_up(each)}
     return [each for each in attempts if not _is_given_up(each) or each.address not in ended]
@@ -118,7 +117,7 @@ def _is_given_up(attempt: Attempt) -> bool:
 
 
 def describe(attempts: Any, most: int = 5) -> str:
-    """Return the last attempts as text, the latest at the end; of those that are alike the last."""
+    """Return the last attempts as text, the latest at the end; equal ones once, with a count."""
     found: Dict[Any, List[Attempt]] = {}
     for each in attempts:
         alike = each.address, each.ip, each.stage, str(each.error), each.hint

@@ -31,7 +31,7 @@ from kafka.net.connect import (
 )
 from kafka.net.failures import ProxyError, SaslError, TlsError
 from kafka.net.idle_check import is_at_end
-from kafka.net.loop.helpers import Work
+from kafka.net.loop.executor import Work
 from kafka.net.sasl import renewal_seconds
 from kafka.net.secured import TransportLayer
 from kafka.net.security import SecuritySettings

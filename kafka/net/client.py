@@ -2,7 +2,7 @@
 
 Every client that speaks through the event loop makes one: producers, consumers, bounded readers,
 prepared transactions, the Spark connector. Its methods that block are for the client's own threads;
-its coroutines run in turns of the loop. Making one opens no socket and starts no thread.
+its coroutines run in the loop. Making one opens no socket and starts no thread.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any, Callable, Coroutine, Optional, Tuple, TypeVar
 
 from kafka.cluster import ClusterMetadata
 from kafka.errors import KafkaTimeoutError, NoBrokersAvailable
+from kafka.net.loop.event_loop import EventLoop
 from kafka.net.loop.loop import Loop
 from kafka.net.pool import Pool
 from kafka.net.settings import NetSettings
@@ -42,9 +43,9 @@ class NetworkClient:
         settings: NetSettings,
         name: str = 'kafka-network-thread',
         busy_poll: float = 0.0,
-        loop: Optional[Loop] = None,
+        loop: Optional[EventLoop] = None,
     ) -> None:
-        self.loop: Loop = Loop(name, busy_poll) if loop is None else loop
+        self.loop: EventLoop = Loop(name, busy_poll) if loop is None else loop
         self.pool = Pool(self.loop, settings)
         self.is_bootstrapped = False
 
@@ -56,7 +57,7 @@ class NetworkClient:
         """What is known of the cluster."""
         return self.pool.cluster
 
-    # ------------------------------------------------------------ in turns of the loop
+    # ------------------------------------------------------------ in the loop
 
     async def bootstrap(self, limit: Optional[float] = None) -> None:
         """Find the cluster, unless it was found before.

@@ -1,16 +1,21 @@
 """Finding out which broker coordinates a group or a transactional id.
 
-Owns the asking and its repetition, one look-up for all who want the same. Does not own: the answers
-that are remembered (cluster.py), when one is out of date: who hears so calls forget().
+Used by the Pool, in the thread that runs the loop. One look-up serves all callers that want the
+same key. What is found is kept in ClusterMetadata; a caller that learns that it is out of date
+calls Pool.forget_coordinator().
 """
 
 from __future__ import annotations
 
+import random
 from typing import Any, Dict, List, Tuple
 
 from kafka.errors import AuthorizationError, KafkaError, for_code
-from kafka.net.link_parts import backoff_seconds, session_of
+from kafka.net.backoff import backoff_seconds
+from kafka.net.broker_connections import BrokerConnections
+from kafka.net.loop.event_loop import EventLoop
 from kafka.net.loop.tasks import Task
+from kafka.net.node_connection import session_of
 from kafka.net.settings import NetSettings
 from kafka.protocol.find_coordinator import FindCoordinatorRequest
 
@@ -25,12 +30,18 @@ _Key = Tuple[int, str]
 class Coordinators:
     """Looks coordinators up for one pool.
 
-    Arguments: loop; pool: whose brokers are asked; settings; chance: for the jitter.
+    Arguments: loop; connections: to the brokers that are asked; settings; chance: for the jitter.
     """
 
-    def __init__(self, loop: Any, pool: Any, settings: NetSettings, chance: Any) -> None:
+    def __init__(
+        self,
+        loop: EventLoop,
+        connections: BrokerConnections,
+        settings: NetSettings,
+        chance: random.Random,
+    ) -> None:
         self._loop = loop
-        self._pool = pool
+        self._connections = connections
         self._settings = settings
         self._chance = chance
         self._under_way: Dict[_Key, Task[int]] = {}
@@ -39,8 +50,8 @@ class Coordinators:
         return '<Coordinators looking_up=%d>' % len(self._under_way)
 
     async def find(self, key_type: int, key: str) -> int:
-        """Return the node that coordinates a key, as Pool.coordinator()."""
-        known = self._pool.cluster.coordinator(key_type, key)
+        """Return the node that coordinates a key; as Pool.coordinator()."""
+        known = self._connections.cluster.coordinator(key_type, key)
         if known is not None:
             return int(known)
         task = self._under_way.get((key_type, key))
@@ -66,7 +77,7 @@ class Coordinators:
             await self._loop.sleep(backoff_seconds(settings.retry_backoff, longest, failures, part))
 
     async def _ask(self, key_type: int, key: str) -> int:
-        link = await self._pool.any_ready()
+        link = await self._connections.any_ready()
         version = session_of(link).choose_version(FindCoordinatorRequest())
         if version >= SEVERAL_FROM:
             request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=[key])
@@ -78,7 +89,7 @@ class Coordinators:
             kind = for_code(answer.error_code)
             advice = ': this user may not use it' if issubclass(kind, AuthorizationError) else ''
             raise kind('the coordinator of %s%s' % (key, advice))
-        cluster = self._pool.cluster
+        cluster = self._connections.cluster
         known = cluster.broker_metadata(answer.node_id)
         if known is None or (known.host, known.port) != (answer.host, answer.port):
             cluster.add_broker(answer.node_id, answer.host, answer.port)

@@ -1,7 +1,7 @@
-"""Why a connection did not come about, by the stage it got to.
+"""Errors of connecting, by the stage in which it failed.
 
-Owns the classes. Each says in ``stage`` how far it came, and in its text whose fault it is and what
-to do. What a broker refuses by a code (SASL) is an error of that code, with the same attribute.
+Each has that stage in ``stage``, and in its text whose fault it is and what to do. A refusal of the
+broker with an error code (SASL) is the error of that code, with the same attribute.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ __all__ = ['ProxyError', 'SaslError', 'TlsCertificateError', 'TlsError']
 
 
 class ProxyError(KafkaConnectionError):
-    """The proxy did not let us through, or is none."""
+    """The proxy refused the connection, or is not a proxy."""
 
     stage = 'proxy'
 
 
 class TlsError(KafkaConnectionError):
-    """The TLS handshake failed, or what is encrypted cannot be read."""
+    """The TLS handshake failed, or encrypted bytes cannot be decrypted."""
 
     stage = 'TLS'
 
 
 class TlsCertificateError(TlsError):
-    """One side does not accept the certificate of the other; trying again will not help."""
+    """One side does not accept the certificate of the other; not retriable."""
 
     retriable = False
 
 
 class SaslError(KafkaConnectionError):
-    """The login broke off without a verdict on the credentials."""
+    """The login ended before the broker accepted or refused the credentials."""
 
     stage = 'SASL'

@@ -3,7 +3,7 @@
 Used by blocking connections, in the thread that owns the connection; no locks. A broker closes
 connections that were idle for connections.max.idle.ms, 10 minutes by default, and all when it is
 restarted. The end of the stream then lies unread in the socket until the next request, which would
-be written to nobody.
+be lost.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ __all__ = ['IdleCheck', 'is_at_end']
 class IdleCheck:
     """Asks one connected socket, in one call of the system, whether its peer has closed it.
 
-    Arguments: sock: a socket or SecuredSocket. One without a descriptor, which a program has put in
-    its place, is never taken for closed.
+    Arguments: sock: a socket or SecuredSocket. A replacement by the program that has no
+    descriptor counts as open.
     """
 
     __slots__ = ('_poll', '_sock')
@@ -33,18 +33,18 @@ class IdleCheck:
             self._poll = poll.poll
 
     def is_ended(self) -> bool:
-        """Return True if the peer has closed the connection. Only while no answer is awaited."""
+        """Return True if the peer has closed the connection. Only while no response is due."""
         if self._poll is not None:
             if not self._poll(0):
                 return False
         elif not hasattr(self._sock, 'fileno') or not select.select([self._sock], [], [], 0)[0]:
             return False
-        has_ended = getattr(self._sock, 'has_ended', None)  # there may be TLS above the stream
+        has_ended = getattr(self._sock, 'has_ended', None)  # there may be TLS over it
         return bool(is_at_end(self._sock) if has_ended is None else has_ended())
 
 
 def is_at_end(sock: socket.socket) -> bool:
-    """Return True if a socket that is ready to be read has nothing but its end, or is broken."""
+    """Return True if a socket that is ready for reading is at its end, or broken."""
     try:
         return not sock.recv(1, socket.MSG_PEEK)
     except BlockingIOError:

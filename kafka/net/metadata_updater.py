@@ -1,14 +1,13 @@
-"""Keeping what is known of a cluster fresh: when Metadata is asked, and about which topics.
+"""Keeps the metadata of a cluster fresh: when Metadata is sent, and for which topics.
 
-Owns: the topics that are of interest, the upkeep coroutine, the back-off between refreshes. Does
-not own: who is asked (pool.py), what is known (cluster.py).
-
-A topic that is new is asked about alone and at once; what is known of the others stays (KIP-526).
+Made by the Pool, which sends the requests; used only by the thread that runs the loop. A new topic
+is asked for alone and at once; what is known of the others stays (KIP-526).
 """
 
 from __future__ import annotations
 
 import logging
+import random
 from typing import Any, Callable, Coroutine, Dict, Iterable, List, Optional
 
 from kafka.cluster import ClusterMetadata
@@ -21,19 +20,20 @@ from kafka.errors import (
     TopicAuthorizationFailedError,
 )
 from kafka.internals.error_copies import unraised_copy
-from kafka.net.link_parts import backoff_seconds
+from kafka.net.backoff import backoff_seconds
+from kafka.net.loop.event_loop import EventLoop
 from kafka.net.loop.tasks import Event, Task, Waiter
 from kafka.net.settings import NetSettings
 from kafka.protocol.metadata import MetadataRequest, MetadataRequestTopic
 
-__all__ = ['Refreshing', 'metadata_request']
+__all__ = ['MetadataUpdater', 'metadata_request']
 
 log = logging.getLogger(__name__)
 
 #: From this version on Metadata can be told not to create topics.
 CAN_SPARE_FROM = 4
-#: Errors of a topic that more asking does not cure.
-_FOR_GOOD = (TopicAuthorizationFailedError, InvalidTopicError)
+#: Errors of a topic that are not retriable.
+_FATAL = (TopicAuthorizationFailedError, InvalidTopicError)
 
 Fetch = Callable[[Optional[List[str]]], Coroutine[Any, Any, Any]]
 
@@ -41,10 +41,10 @@ Fetch = Callable[[Optional[List[str]]], Coroutine[Any, Any, Any]]
 def metadata_request(
     topics: Optional[Iterable[str]], version: int, creates: bool
 ) -> MetadataRequest:
-    """Return the question about some topics, None for all, in the shape of a version.
+    """Return a Metadata request for some topics, None for all, in the layout of a version.
 
-    Arguments: creates: whether asking for a topic may create it. Old brokers cannot be told not to,
-    and are asked for all topics then.
+    Arguments: creates: whether asking for a topic may create it. Brokers before version 4 always
+    create it, so they are asked for all topics if that is False.
     """
     if topics is not None and not creates and version < CAN_SPARE_FROM:
         topics = None
@@ -56,22 +56,22 @@ def metadata_request(
     return MetadataRequest(topics=asked, allow_auto_topic_creation=creates)
 
 
-class Refreshing:
-    """Keeps a cluster's metadata fresh.
+class MetadataUpdater:
+    """Asks for the metadata of topics of interest, when they are needed and when they are old.
 
-    Arguments: loop; settings; cluster; fetch: a coroutine function that asks about the topics it is
-    given, None for all, and puts the answer into the cluster; chance: for the jitter.
+    Arguments: loop; settings; cluster; fetch: a coroutine function that asks for the topics it is
+    given, None for all, and puts the response into the cluster; chance: for the jitter.
 
     Attributes: wants_all: whether all topics are of interest.
     """
 
     def __init__(
         self,
-        loop: Any,
+        loop: EventLoop,
         settings: NetSettings,
         cluster: ClusterMetadata,
         fetch: Fetch,
-        chance: Any,
+        chance: random.Random,
     ) -> None:
         self.wants_all = False
         self._loop = loop
@@ -79,7 +79,7 @@ class Refreshing:
         self._cluster = cluster
         self._fetch = fetch
         self._chance = chance
-        self._wanted: Dict[str, None] = {}  # in the order they were asked for
+        self._wanted: Dict[str, None] = {}  # in the order in which they were asked for
         self._asked = Event()
         self._unknown: Dict[str, None] = {}  # those of them to be asked about next
         self._is_whole = False  # whether all of them are
@@ -92,7 +92,7 @@ class Refreshing:
         self._failure: Optional[KafkaError] = None  # of the last one
 
     def __repr__(self) -> str:
-        return '<Refreshing topics=%s dull=%d>' % (
+        return '<MetadataUpdater topics=%s dull=%d>' % (
             'all' if self.wants_all else len(self._wanted),
             self._dull,
         )
@@ -100,18 +100,18 @@ class Refreshing:
     # ------------------------------------------------------------ what is of interest
 
     def topics(self) -> Optional[List[str]]:
-        """Return what to ask about, None for all."""
+        """Return the topics of interest, None for all."""
         return None if self.wants_all else list(self._wanted)
 
     def want(self, topic: str) -> None:
-        """Take a topic into interest; it is asked about soon if it is not known."""
+        """Add a topic of interest; it is asked for soon if it is not known."""
         if topic not in self._wanted:
             self._wanted[topic] = None
             if self._cluster.partitions_for_topic(topic) is None:
                 self._ask_about(topic, True)
 
     def need(self, topic: str) -> None:
-        """Take a topic into interest, and let brokers create it although it was deleted."""
+        """Add a topic of interest, and let brokers create it although it was deleted."""
         self._allow_creation(topic)
         self.want(topic)
 
@@ -119,12 +119,12 @@ class Refreshing:
         self._cluster.deleted_topics = self._cluster.deleted_topics - {topic}
 
     def want_still(self, topic: str) -> None:
-        """Ask about a topic of interest again, when the back-off since the last refresh is over."""
+        """Ask for a topic of interest again, when the backoff since the last refresh is over."""
         if topic in self._wanted:
             self._ask_about(topic, False)
 
     def forget(self, topic: str) -> None:
-        """Lose interest in a topic; what is known of it goes with the next refresh of all."""
+        """Remove a topic of interest; the next refresh of all removes what is known of it."""
         self._wanted.pop(topic, None)
         self._unknown.pop(topic, None)
 
@@ -136,14 +136,14 @@ class Refreshing:
     # ------------------------------------------------------------ waiting
 
     def refresh(self) -> None:
-        """Ask soon: at once, or when the back-off since the last refresh is over."""
+        """Ask for all topics of interest: at once, or when the backoff is over."""
         self._is_whole = True
         self._asked.set()
 
     async def refreshed(self) -> None:
-        """Refresh, and return when an answer has come.
+        """Refresh, and return when a response has come.
 
-        Raises what a refresh fails with for good, such as wrong credentials.
+        Raises errors that are not retriable, such as wrong credentials.
         """
         self.refresh()
         await self._answered()
@@ -162,8 +162,8 @@ class Refreshing:
     async def topic(self, name: str, timeout: float) -> None:
         """Return once the partitions of a topic are known; it is of interest from now on.
 
-        Raises TopicAuthorizationFailedError and InvalidTopicError as soon as a broker says so, each
-        time anew; KafkaTimeoutError, which names the last error, after `timeout` seconds.
+        Raises TopicAuthorizationFailedError and InvalidTopicError as soon as a broker answers so,
+        in each call; KafkaTimeoutError, which names the last error, after `timeout` seconds.
         """
         is_new = name not in self._wanted
         self._wanted[name] = None
@@ -187,19 +187,19 @@ class Refreshing:
             is_new = False
             await self._answered()
             error = self._cluster.topic_errors.get(name)
-            if error is not None and issubclass(error, _FOR_GOOD):
+            if error is not None and issubclass(error, _FATAL):
                 raise error(name)
 
-    # ------------------------------------------------------------ the upkeep
+    # ------------------------------------------------------------ the refreshing
 
     def begin(self) -> None:
-        """Begin with the upkeep."""
+        """Begin to refresh."""
         if self._task is None:
             self._asked_at = self._whole_at = self._loop.time()
             self._task = self._loop.spawn(self._keep_up())
 
     def close(self) -> None:
-        """End the upkeep; who waits hears of it."""
+        """End; callers that wait get IllegalStateError."""
         if self._task is not None:
             self._task.cancel()
         self._tell(IllegalStateError('the client is closed'))
@@ -208,13 +208,13 @@ class Refreshing:
         while True:
             await self._until_due()
             self._asked.clear()
-            waiters = list(self._waiters)  # those who come meanwhile may want other topics
+            waiters = list(self._waiters)  # those that come meanwhile may want other topics
             try:
                 update = await self._fetch(self._due())
             except KafkaError as error:
                 self._on_failed(error, waiters)
             except Exception as error:
-                # A mistake here must not end the upkeep: nobody would learn of leaders any more.
+                # A mistake here must not end the task: leaders would never be learned again.
                 log.exception('a refresh of metadata failed')
                 self._on_failed(KafkaConnectionError('it failed: %r' % error), waiters)
             else:
@@ -228,7 +228,7 @@ class Refreshing:
                 self._asked.set()
 
     def _due(self) -> Optional[List[str]]:
-        """Return what to ask about now, None for all topics that there are."""
+        """Return what to ask for now, None for all topics of the cluster."""
         now = self._loop.time()
         is_whole = self._is_whole or self._cluster.update_requested or not self._unknown
         unknown, self._unknown = self._unknown, {}
@@ -250,7 +250,7 @@ class Refreshing:
         self.refresh()
 
     async def _until_due(self) -> None:
-        """Wait until somebody needs a refresh and the back-off is over, or the old is too old."""
+        """Wait until a refresh is needed and the backoff is over, or the metadata is too old."""
         if not self._asked.is_set and not self._cluster.update_requested:
             old_at = self._whole_at + self._settings.metadata_max_age
             timer = self._loop.call_later(old_at - self._loop.time(), self._asked.set)

@@ -38,7 +38,7 @@ from kafka.net.settings import NetSettings
 from kafka.protocol.session import Session
 
 if TYPE_CHECKING:
-    from kafka.net.loop.loop import Loop
+    from kafka.net.loop.event_loop import EventLoop
     from kafka.net.transport import Transport
 
 __all__ = ['Opened', 'Opening', 'prepare_again']
@@ -61,7 +61,7 @@ class Opened(NamedTuple):
     is_unasked: bool  # whether the broker was not asked for its versions, after it did not answer
 
 
-async def _prepare(loop: Loop, settings: NetSettings, host: str) -> Mechanism:
+async def _prepare(loop: EventLoop, settings: NetSettings, host: str) -> Mechanism:
     steps = prepare_login(settings, host, loop.wall())
     while True:
         try:
@@ -73,11 +73,13 @@ async def _prepare(loop: Loop, settings: NetSettings, host: str) -> Mechanism:
         await _run_blocking(loop, settings, action)
 
 
-async def _run_blocking(loop: Loop, settings: NetSettings, action: RunBlocking) -> None:
+async def _run_blocking(loop: EventLoop, settings: NetSettings, action: RunBlocking) -> None:
     await loop.blocking(action.function, settings.setup_timeout, 'the login')
 
 
-async def prepare_again(loop: Loop, settings: NetSettings, host: str, ends_at: float) -> Mechanism:
+async def prepare_again(
+    loop: EventLoop, settings: NetSettings, host: str, ends_at: float
+) -> Mechanism:
     """Return what renews a login; tries until that login ends. Raises KafkaError."""
     pause = max(settings.reconnect_backoff, LEAST_PAUSE)
     longest = max(pause, settings.reconnect_backoff_max)
@@ -100,7 +102,7 @@ class Opening:
     """
 
     def __init__(
-        self, loop: Loop, settings: NetSettings, host: str, port: int, family: Family
+        self, loop: EventLoop, settings: NetSettings, host: str, port: int, family: Family
     ) -> None:
         self.attempts: List[Attempt] = []
         self._loop = loop

@@ -1,7 +1,8 @@
-"""Names of hosts, and what an address is.
+"""Addresses of hosts, and their look-up.
 
-Owns the look-up; the system's blocks, so it is made in another thread (helpers.py). Does not own:
-which address is tried when (connect.py).
+Used in the loop, and by connections that block, in any thread. The system's look-up blocks, so the
+loop makes it in a thread of its own (loop/executor.py). Which address is tried when is decided in
+connect.py.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any, List, NamedTuple, Tuple
 from kafka.errors import KafkaConnectionError, KafkaError
 from kafka.net.addresses import MAX_PORT
 from kafka.net.attempts import at_stage
-from kafka.net.loop.helpers import Helpers
+from kafka.net.loop.executor import Executor
 
 __all__ = ['Address', 'canonical_name', 'literal', 'look_up', 'resolve']
 
@@ -30,7 +31,7 @@ class Address(NamedTuple):
 
 
 def literal(host: str, port: int) -> List[Address]:
-    """Return the address that a host is, written out; nothing for a name."""
+    """Return the address of a host that is given as an address; [] for a name."""
     for family in (socket.AF_INET, socket.AF_INET6):
         try:
             socket.inet_pton(family, host)
@@ -40,11 +41,11 @@ def literal(host: str, port: int) -> List[Address]:
     return []
 
 
-async def resolve(helpers: Helpers, host: str, port: int, timeout: float) -> List[Address]:
+async def resolve(executor: Executor, host: str, port: int, timeout: float) -> List[Address]:
     """Return all addresses of a host, in the order the system gives them.
 
-    Raises, with the stage DNS: KafkaConnectionError for a name that is not known, or a port that
-    there is not, KafkaTimeoutError when the answer takes longer than `timeout` seconds.
+    Raises, with the stage DNS: KafkaConnectionError for an unknown name or an invalid port,
+    KafkaTimeoutError when the look-up takes longer than `timeout` seconds.
     """
     if not 0 < port <= MAX_PORT:  # which the system would take modulo 65536
         error = KafkaConnectionError('%s:%d: a port is from 1 to %d' % (host, port, MAX_PORT))
@@ -53,26 +54,30 @@ async def resolve(helpers: Helpers, host: str, port: int, timeout: float) -> Lis
     if known:
         return known
     try:
-        return await helpers.run(lambda: look_up(host, port), timeout, 'the look-up of ' + host)
+        return await executor.run(lambda: look_up(host, port), timeout, 'the look-up of ' + host)
     except KafkaError as error:
         raise at_stage(error, 'DNS') from error.__cause__
 
 
 def look_up(host: str, port: int) -> List[Address]:
-    """Ask the system, however long that takes. Raises KafkaConnectionError."""
+    """Ask the system, which blocks. Raises KafkaConnectionError."""
     found: List[Address] = []
     try:
         for family, _, _, _, sockaddr in socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM):
             address = Address(family, sockaddr)
             if address not in found:
                 found.append(address)
-    except (OSError, ValueError, OverflowError) as error:  # no name, and no port, can be so
+    except (
+        OSError,
+        ValueError,
+        OverflowError,
+    ) as error:  # also an invalid name
         raise KafkaConnectionError('%s cannot be resolved: %s' % (host, error)) from error
     return found
 
 
 def canonical_name(address: Address) -> str:
-    """Return the name that belongs to an address, or the address where there is none."""
+    """Return the canonical name of an address, or the address if it has none."""
     try:
         return socket.getnameinfo(address.sockaddr, 0)[0]
     except OSError:

@@ -1,15 +1,18 @@
-"""Which broker a request is for, as the request itself says it.
+"""The broker that a request is for, as the request itself says it.
 
-Owns: reading partitions, groups and transactional ids out of requests. Does not own: who leads or
-coordinates what (cluster.py, pool.py).
+Reads partitions, groups and transactional ids out of requests; the Pool finds the leader or
+coordinator. Pure.
 """
 
 from __future__ import annotations
 
-from typing import Any, Iterator, List, Optional, Set, Tuple
+from typing import TYPE_CHECKING, Any, Iterator, List, Optional, Set, Tuple
 
 from kafka.errors import IllegalArgumentError, KafkaError
 from kafka.protocol.wire import Message
+
+if TYPE_CHECKING:
+    from kafka.cluster import ClusterMetadata
 
 __all__ = ['GROUP', 'SHARE_GROUP', 'TRANSACTION', 'group_of', 'leader_of', 'transaction_of']
 
@@ -22,7 +25,7 @@ _NUMBERS = ('partition_index', 'partition', 'index')
 
 
 def partitions_of(request: Message) -> Iterator[Tuple[Any, int]]:
-    """Yield (topic name, partition) for all that a request is about."""
+    """Yield (topic name, partition) for all partitions in a request."""
     for topic in _first(request, _TOPIC_LISTS, []):
         name = _first(topic, ('name', 'topic'), None)
         for partition in _first(topic, _PARTITION_LISTS, []):
@@ -38,10 +41,10 @@ def _first(thing: Any, names: Tuple[str, ...], default: Any) -> Any:
     return default
 
 
-def leader_of(request: Message, cluster: Any) -> Optional[int]:
-    """Return the node that leads all partitions of a request; None if that is not known of all.
+def leader_of(request: Message, cluster: ClusterMetadata) -> Optional[int]:
+    """Return the node that leads all partitions of a request; None if one has no known leader.
 
-    Raises IllegalArgumentError when they have several leaders, or there are none.
+    Raises IllegalArgumentError when they have several leaders, or there are no partitions.
     """
     leaders: Set[Optional[int]] = set()
     for topic, number in partitions_of(request):
@@ -57,7 +60,7 @@ def leader_of(request: Message, cluster: Any) -> Optional[int]:
 
 
 def group_of(request: Message) -> str:
-    """Return the group of a request. Raises IllegalArgumentError unless it is about one."""
+    """Return the group of a request. Raises IllegalArgumentError unless it has exactly one."""
     return _only(request, ('group_id', 'group'), ('groups', 'groups_names', 'group_ids'))
 
 
@@ -83,5 +86,5 @@ def _only(request: Message, singular: Tuple[str, ...], plural: Tuple[str, ...]) 
 
 
 def is_fatal(error: BaseException) -> bool:
-    """Tell whether connecting again, or elsewhere, cannot go better before somebody acts."""
+    """Return True if no other attempt can succeed before the program or a broker is changed."""
     return isinstance(error, KafkaError) and not error.retriable

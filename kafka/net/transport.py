@@ -63,7 +63,7 @@ class SocketOptions(NamedTuple):
 class SocketLoop(Protocol):
     """What a transport needs of its loop."""
 
-    owed: int
+    pending: int
 
     @property
     def poller(self) -> Poller:
@@ -113,7 +113,7 @@ class Transport:
     def expecting(self, expecting: bool) -> None:
         if expecting != self._expecting:
             self._expecting = expecting
-            self._loop.owed += 1 if expecting else -1
+            self._loop.pending += 1 if expecting else -1
 
     # ------------------------------------------------------------ out
 
@@ -365,11 +365,11 @@ async def _connected(
     )
     timer = loop.call_later(timeout, waiter.fail, at_stage(late, 'TCP'))
     loop.poller.register(sock, WRITE, waiter.wake)
-    loop.owed += 1
+    loop.pending += 1
     try:
         await waiter
     finally:
-        loop.owed -= 1
+        loop.pending -= 1
         timer.cancel()
         loop.poller.unregister(sock)
 

@@ -41,7 +41,7 @@ from kafka.errors import (
     UnsupportedVersionError,
     for_code,
 )
-from kafka.net.link_parts import backoff_seconds
+from kafka.net.backoff import backoff_seconds
 from kafka.protocol.fetch import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderPartition,

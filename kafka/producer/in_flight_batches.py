@@ -32,7 +32,7 @@ from kafka.errors import (
     LeaderNotAvailableError,
     ProtocolError,
 )
-from kafka.net.link_parts import backoff_seconds
+from kafka.net.backoff import backoff_seconds
 from kafka.producer.plain_state import PlainState
 from kafka.producer.produce_errors import ProduceAction, ProducerKind, ProduceVerdict
 from kafka.producer.produce_request import SenderSettings, answers_of
@@ -44,7 +44,7 @@ from kafka.protocol.produce_template import Stored
 
 if TYPE_CHECKING:
     from kafka.metrics.producer_metrics import ProducerMetrics
-    from kafka.net.loop.loop import Loop
+    from kafka.net.loop.event_loop import EventLoop
     from kafka.net.pool import Pool
 
 __all__ = ['InFlightBatches', 'ProducerState']
@@ -67,7 +67,7 @@ class InFlightBatches:
 
     def __init__(
         self,
-        loop: Loop,
+        loop: EventLoop,
         pool: Pool,
         accumulator: RecordAccumulator,
         state: ProducerState,

@@ -3,7 +3,7 @@
 A face of :class:`kafka.producer.engine.ProducerEngine`: it has the options, the calls that programs
 make, their errors, and which of them wait. What is done to a record by objects of the program is in
 :mod:`kafka.producer.record_preparation`. A call that blocks runs the network itself where it may,
-otherwise the thread in the background does (:mod:`kafka.net.loop.threads`).
+otherwise the thread in the background does (:mod:`kafka.net.loop.loop`).
 
 send(), send_and_forget() and send_many() are called millions of times. Their first lines take
 records that need nothing but a place in a batch: bytes for a topic in ``fast`` of the accumulator.

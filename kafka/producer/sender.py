@@ -47,8 +47,8 @@ from kafka.structs import TopicPartition
 if TYPE_CHECKING:
     from kafka.cluster import ClusterMetadata
     from kafka.metrics.producer_metrics import ProducerMetrics
-    from kafka.net.broker import BrokerLink
-    from kafka.net.loop.loop import Loop
+    from kafka.net.loop.event_loop import EventLoop
+    from kafka.net.node_connection import NodeConnection
     from kafka.net.pool import Pool
 
 log = logging.getLogger(__name__)
@@ -69,7 +69,7 @@ class Sender:
 
     def __init__(
         self,
-        loop: Loop,
+        loop: EventLoop,
         pool: Pool,
         accumulator: RecordAccumulator,
         state: ProducerState,
@@ -112,7 +112,7 @@ class Sender:
         # Where the round of a node's partitions begins next.
         self._turns: Dict[int, int] = {}
         # By node: the connection that took a request with acks=0 last, and a partition in it.
-        self._unanswered: Dict[int, Tuple[BrokerLink, TopicPartition]] = {}
+        self._unanswered: Dict[int, Tuple[NodeConnection, TopicPartition]] = {}
 
     def __repr__(self) -> str:
         return '<Sender %d batches on the wire, in %d requests>' % (
@@ -298,7 +298,7 @@ class Sender:
         for batch in self._accumulator.remove_waiting(lambda b: b.topic_partition in places):
             self._in_flight.give_up(batch, error)
 
-    async def _connect(self, node: int, link: BrokerLink) -> None:
+    async def _connect(self, node: int, link: NodeConnection) -> None:
         try:
             await link.ready()
         except KafkaError as error:
@@ -354,7 +354,7 @@ class Sender:
     def _deliver(
         self,
         node: int,
-        link: BrokerLink,
+        link: NodeConnection,
         request: ProduceRequest,
         version: int,
         batches: List[ProducerBatch],
@@ -373,7 +373,7 @@ class Sender:
     async def _send_unanswered(
         self,
         node: int,
-        link: BrokerLink,
+        link: NodeConnection,
         request: ProduceRequest,
         version: int,
         partition: TopicPartition,
@@ -401,7 +401,7 @@ class Sender:
         for answer in asked:
             await answer
 
-    async def _ask(self, node: int, link: BrokerLink, topic: Any, partition: int) -> None:
+    async def _ask(self, node: int, link: NodeConnection, topic: Any, partition: int) -> None:
         """Ask a broker where a log ends: all releases answer that, and it changes nothing."""
         wanted = [ListOffsetsPartition(partition_index=partition, timestamp=_LATEST)]
         topics = [ListOffsetsTopic(name=topic, partitions=wanted)]

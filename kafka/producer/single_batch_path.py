@@ -27,8 +27,8 @@ from kafka.protocol.produce_template import FIRST_VERSION, ProduceTemplate, Stor
 from kafka.protocol.wire import ZERO_UUID
 
 if TYPE_CHECKING:
-    from kafka.net.broker import BrokerLink
-    from kafka.net.loop.loop import Loop
+    from kafka.net.loop.event_loop import EventLoop
+    from kafka.net.node_connection import NodeConnection
     from kafka.net.pool import Pool
     from kafka.protocol.session import Session
 
@@ -46,7 +46,7 @@ class PreparedProduce(NamedTuple):
 
     template: ProduceTemplate
     node: int
-    link: BrokerLink
+    link: NodeConnection
     session: Session
     states: Any
 
@@ -60,7 +60,7 @@ class SingleBatchPath:
 
     def __init__(
         self,
-        loop: Loop,
+        loop: EventLoop,
         pool: Pool,
         accumulator: RecordAccumulator,
         state: ProducerState,
@@ -174,7 +174,7 @@ class SingleBatchAnswer:
 
     def __init__(
         self,
-        loop: Loop,
+        loop: EventLoop,
         in_flight: InFlightBatches,
         prepared: PreparedProduce,
         batch: ProducerBatch,

@@ -24,7 +24,7 @@ from kafka.errors import (
     UnsupportedVersionError,
 )
 from kafka.internals.validation import ArgumentTypeError, ArgumentValueError, as_offsets
-from kafka.net.link_parts import backoff_seconds
+from kafka.net.backoff import backoff_seconds
 from kafka.net.loop.tasks import Task, Waiter
 from kafka.producer.record_accumulator import RecordAccumulator
 from kafka.producer.sequence_numbers import MOST_IN_FLIGHT
@@ -35,8 +35,8 @@ from kafka.producer.transaction_state import DriverStep, TransactionState
 from kafka.protocol.api import ApiKey
 
 if TYPE_CHECKING:
-    from kafka.net.broker import BrokerLink
-    from kafka.net.loop.loop import Loop
+    from kafka.net.loop.event_loop import EventLoop
+    from kafka.net.node_connection import NodeConnection
     from kafka.net.pool import Pool
 
 #: What FindCoordinator calls the kinds of keys.
@@ -61,7 +61,7 @@ class TransactionDriver:
 
     def __init__(
         self,
-        loop: Loop,
+        loop: EventLoop,
         pool: Pool,
         state: TransactionState,
         accumulator: RecordAccumulator,
@@ -239,7 +239,7 @@ class TransactionDriver:
             self._pool.forget_coordinator(GROUP if ask.is_of_group else TRANSACTION, ask.key)
         await self._pause(step.backoff_ms)
 
-    async def _link_for(self, ask: Ask) -> BrokerLink:
+    async def _link_for(self, ask: Ask) -> NodeConnection:
         if self._begin_with is not None:
             await self._begin_with(self._request_timeout)
         if ask.key is None:
@@ -259,7 +259,7 @@ class TransactionDriver:
             return self._state.on_no_coordinator(ask, error)
         return self._state.on_call_refused(ask, error)
 
-    async def _ask(self, link: BrokerLink, ask: Ask) -> DriverStep:
+    async def _ask(self, link: NodeConnection, ask: Ask) -> DriverStep:
         if link.versions is None:  # it was closed or lost before this was heard
             return DriverStep(None, refinds=True)
         ranges = link.versions.ranges

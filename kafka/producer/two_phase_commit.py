@@ -32,8 +32,9 @@ from kafka.errors import (
 )
 from kafka.internals.cleanup import clean_up
 from kafka.internals.validation import as_milliseconds
+from kafka.net.backoff import backoff_seconds
 from kafka.net.client import NetworkClient
-from kafka.net.link_parts import backoff_seconds, session_of
+from kafka.net.node_connection import session_of
 from kafka.net.pool import Pool
 from kafka.net.settings import NetSettings
 from kafka.producer import transaction_calls as calls

@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 # What is passed over is told from within Spark's workers, whose standard error is in Spark's logs.
 be_heard(__name__)
 # So is a broker that cannot be reached, such as one whose advertised host does not resolve.
-be_heard('kafka.net.broker')
+be_heard('kafka.net.node_connection')
 
 #: What Spark hides of the options in plans, and the option with a secret that it does not know.
 _REDACTION, _KEY = 'spark.sql.redaction.options.regex', r'keystore\.key'

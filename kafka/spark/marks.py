@@ -15,7 +15,7 @@ from kafka.coordinator.commits.manager import OffsetCommits
 from kafka.coordinator.commits.messages import STABLE_FROM, fetched
 from kafka.errors import KafkaError, KafkaTimeoutError, UnsupportedVersionError
 from kafka.net.client import NetworkClient
-from kafka.net.link_parts import session_of
+from kafka.net.node_connection import session_of
 from kafka.net.pool import Pool
 from kafka.net.routes import GROUP
 from kafka.producer.two_phase_commit import PreparedTransactions

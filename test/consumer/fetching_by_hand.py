@@ -14,7 +14,7 @@ from kafka.consumer.fetch.completed_fetch import CompletedFetch
 from kafka.consumer.fetch.manager import FetchManager, FetchSettings
 from kafka.consumer.subscription_state import SubscriptionState
 from kafka.errors import Cancelled, KafkaConnectionError, KafkaError, UnknownBrokerIdError
-from kafka.net.link_parts import Answer
+from kafka.net.node_connection import ResponseCallback
 from kafka.protocol.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from kafka.protocol.metadata import (
     MetadataResponse,
@@ -154,7 +154,7 @@ class Link:
         self.versions = BrokerVersions(self.ranges)
 
     def submit(self, request, call, timeout, version):
-        answer = Answer(self._loop, call)
+        answer = ResponseCallback(self._loop, call)
         try:
             assert request.encode(version)
         except KafkaError as error:

@@ -157,7 +157,7 @@ def test_collecting_waits_for_no_lock(cluster, lock):
     engine, loop = left.engine, left.loop
     locks = {
         'engine': engine.lock,
-        'turn': loop._turn,
+        'turn': loop._driver_lock,
         'start': loop._thread_lock,
         'guard': threading._active_limbo_lock,
     }

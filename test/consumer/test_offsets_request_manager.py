@@ -448,14 +448,14 @@ def test_closed_it_asks_nothing_more():
     consumer.look(10.0)
     assert len(consumer.fetches) == 1
     assert consumer.pool.cluster._listeners == []
-    assert not consumer.loop._tasks
+    assert not consumer.loop.tasks
 
 
 def test_what_the_loop_ends_is_no_mistake(caplog):
     consumer = Consumer()
     consumer.fetch_waiter = Waiter()
     consumer.assign('a-0')
-    for task in list(consumer.loop._tasks):
+    for task in list(consumer.loop.tasks):
         task.cancel()
     consumer.loop.settle()
     assert caplog.records == []

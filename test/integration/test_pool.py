@@ -107,7 +107,9 @@ def test_an_idle_connection_is_closed_and_made_anew(loop, cluster):
     pool = pool_of(loop, cluster, idle_timeout=0.5)
     loop.run(pool.bootstrap(SECONDS), SECONDS + 5)
     loop.run(pool.send(MetadataRequest(topics=[])), SECONDS)
-    assert loop.wait(lambda: not any(link.is_ready for link in pool._links.values()), SECONDS)
+    assert loop.wait(
+        lambda: not any(link.is_ready for link in pool._connections.common.values()), SECONDS
+    )
     loop.run(pool.send(MetadataRequest(topics=[])), SECONDS)
     loop.call_threadsafe(pool.close)
 

@@ -309,7 +309,7 @@ def test_logins_are_renewed_under_load(secured, make, caplog):
     caplog.set_level(logging.WARNING, 'kafka')
     producer = make('SASL_SSL', 'SCRAM-SHA-512', linger_ms=0)
     first = producer.send(TOPIC, b'first').get(SECONDS).offset
-    links = dict(producer._engine.pool._links)
+    links = dict(producer._engine.pool._connections.common)
     sessions = {node: link.session for node, link in links.items()}
     futures = collections.deque()
     until = time.monotonic() + 1.2 * RENEWAL_MS / 1000
@@ -319,7 +319,9 @@ def test_logins_are_renewed_under_load(secured, make, caplog):
     producer.flush(SECONDS)
     offsets = [future.get(SECONDS).offset for future in futures]
     assert offsets == list(range(first + 1, first + 1 + len(offsets)))
-    assert {node: link.session for node, link in producer._engine.pool._links.items()} == sessions
+    assert {
+        node: link.session for node, link in producer._engine.pool._connections.common.items()
+    } == sessions
     assert not caplog.records, caplog.text
 
 

@@ -11,9 +11,9 @@ import pytest
 
 from kafka.errors import KafkaConnectionError, SaslAuthenticationFailedError
 from kafka.net import mechanisms, sasl
-from kafka.net.broker import BrokerLink, LinkState
 from kafka.net.connect import Family
 from kafka.net.failures import SaslError
+from kafka.net.node_connection import ConnectionState, NodeConnection
 from kafka.net.sasl import Mechanism
 from kafka.net.sasl.plain import Plain
 from kafka.net.security import SecuritySettings
@@ -94,7 +94,7 @@ class Old:
 def link_to(loop, server, family=None, **settings):
     settings.setdefault('security', security('GSSAPI'))
     made = NetSettings(reconnect_backoff=0.001, reconnect_backoff_max=0.001, **settings)
-    return BrokerLink(loop, made, '127.0.0.1', server.port, family=family)
+    return NodeConnection(loop, made, '127.0.0.1', server.port, family=family)
 
 
 def test_a_broker_of_0_9_gets_the_ticket_at_once_on_a_second_connection(loop, register):
@@ -163,7 +163,7 @@ class Sim:
         self.loop = SimLoop(self.cluster)
         self.lost = []
         host, _, port = self.cluster.bootstrap.partition(':')
-        self.link = BrokerLink(
+        self.link = NodeConnection(
             self.loop,
             NetSettings(security=given, **settings),
             host,
@@ -236,7 +236,7 @@ def test_a_login_is_prepared_in_another_thread(loop, slow):
 
     with Cluster(version='4.4', sasl={'alice': 'secret'}) as cluster:
         port = int(cluster.bootstrap.rpartition(':')[2])
-        link = BrokerLink(loop, NetSettings(security=security()), '127.0.0.1', port)
+        link = NodeConnection(loop, NetSettings(security=security()), '127.0.0.1', port)
         loop.run(link.ready(), 20)
         assert slow.calls == ['kafka-helper']
         link.close()
@@ -248,7 +248,7 @@ def test_a_connection_that_is_lost_while_a_login_is_prepared_is_left_alone(slow)
         slow.meanwhile = staticmethod(lambda: sim.link._lose(KafkaConnectionError('gone')))
         sim.until(9.8)
         slow.meanwhile = None
-        assert len(slow.calls) == 2 and sim.link.state is LinkState.DISCONNECTED
+        assert len(slow.calls) == 2 and sim.link.state is ConnectionState.DISCONNECTED
         sim.ask()
         sim.until(30)
         assert sim.ask().brokers and sim.lost == [sim.link] and sim.connections == 2
@@ -298,7 +298,7 @@ def test_a_mechanism_that_breaks_on_the_way_is_named(register):
     with Sim(security()) as sim:
         with pytest.raises(SaslError, match='mechanism PLAIN failed: KeyError'):
             sim.ask()
-        assert sim.link.state is LinkState.DISCONNECTED and sim.link.backoff > 0
+        assert sim.link.state is ConnectionState.DISCONNECTED and sim.link.backoff > 0
 
 
 class Failing:

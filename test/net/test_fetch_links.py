@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafka.errors import IllegalStateError, UnknownBrokerIdError
-from kafka.net.link_parts import LinkState
+from kafka.net.node_connection import ConnectionState
 from kafka.testing import MemoryCluster
 from test.net.test_pool import pool_of
 from test.simulation.loop import SimLoop
@@ -35,7 +35,7 @@ def test_fetches_have_a_link_of_their_own_to_each_node(fetching):
 def test_the_link_for_fetches_is_closed_with_the_others(fetching):
     _, _, pool, link = fetching
     pool.close()
-    assert link.state is LinkState.CLOSED and not pool.is_connected
+    assert link.state is ConnectionState.CLOSED and not pool.is_connected
     with pytest.raises(IllegalStateError):
         pool.fetch_link(1)
 
@@ -44,7 +44,7 @@ def test_the_link_for_fetches_to_a_node_that_is_gone_is_closed(fetching):
     cluster, loop, pool, link = fetching
     cluster.kill(1)
     loop.wait(lambda: pool.cluster.broker_metadata(1) is None, 60)
-    assert link.state is LinkState.CLOSED
+    assert link.state is ConnectionState.CLOSED
     with pytest.raises(UnknownBrokerIdError):
         pool.fetch_link(1)
 
@@ -53,5 +53,5 @@ def test_beginning_anew_closes_the_links_beside_too(fetching):
     _, loop, pool, link = fetching
     of_group = loop.run(pool.group_link('g'), 10)
     loop.run(pool._rebootstrap(), 10)
-    assert link.state is LinkState.CLOSED and of_group.state is LinkState.CLOSED
+    assert link.state is ConnectionState.CLOSED and of_group.state is ConnectionState.CLOSED
     assert pool.fetch_link(1) is not link

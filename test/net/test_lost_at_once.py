@@ -13,9 +13,9 @@ from kafka import KafkaConsumer, KafkaProducer
 from kafka.conn import BrokerConnection
 from kafka.errors import KafkaConnectionError, NoBrokersAvailable
 from kafka.evented import stepped_socket
-from kafka.net.link_parts import session_of
 from kafka.net.loop.loop import Loop
 from kafka.net.loop.selector import Poller
+from kafka.net.node_connection import session_of
 from kafka.net.pool import Pool
 from kafka.net.settings import NetSettings, parse_servers
 from kafka.protocol import api
@@ -45,7 +45,7 @@ def test_a_connection_that_ends_at_once_is_a_failed_try():
     loop = Loop()
     with Unasked() as broker:
         pool = Pool(loop, NetSettings(servers=parse_servers(broker.address)))
-        pool._family.lists_versions = True  # as another broker of the cluster has shown
+        pool._connections.family.lists_versions = True  # as another broker of the cluster has shown
         with pytest.raises(NoBrokersAvailable, match='lost as soon as it was ready') as raised:
             loop.run(pool.bootstrap(0.2), 10)
         pool.close()

@@ -21,10 +21,9 @@ from kafka.errors import (
     UnsupportedVersionError,
 )
 from kafka.net import coordinators
-from kafka.net.broker import LinkState
 from kafka.net.metadata_updater import metadata_request
+from kafka.net.node_connection import ConnectionState
 from kafka.net.pool import Pool
-from kafka.net.racing import first_of
 from kafka.net.security import SecuritySettings
 from kafka.net.settings import NetSettings, parse_servers
 from kafka.protocol.admin.groups import DescribeGroupsRequest
@@ -299,7 +298,7 @@ def test_the_link_to_a_coordinator_is_closed_with_the_others(sim):
     link = loop.run(pool.group_link('g'), 10)
     assert link.is_ready
     pool.close()
-    assert link.state is LinkState.CLOSED
+    assert link.state is ConnectionState.CLOSED
     assert not pool.is_connected
 
 
@@ -336,7 +335,7 @@ def test_the_link_to_a_coordinator_that_is_gone_is_closed(sim):
     link = loop.run(pool.group_link('g'), 10)
     cluster.kill(link.node_id)
     loop.wait(lambda: pool.cluster.broker_metadata(link.node_id) is None, 60)
-    assert link.state is LinkState.CLOSED
+    assert link.state is ConnectionState.CLOSED
 
 
 # ---------------------------------------------------------------- refreshing
@@ -515,44 +514,6 @@ def test_the_question_about_topics_fits_the_version(topics, version, creates, ex
     assert MetadataRequest.decode(request.encode(version), version) == request
 
 
-def test_a_race_is_won_by_the_first_that_works(sim):
-    _, loop, _ = sim
-    began = []
-
-    def way(name, seconds, error=None):
-        async def run():
-            began.append((name, loop.time()))
-            await loop.sleep(seconds)
-            if error is not None:
-                raise error
-            return name
-
-        return run
-
-    now = loop.time()
-    race = first_of(loop, [way('slow', 50), way('bad', 0.1, KafkaTimeoutError()), way('ok', 1)], 2)
-    assert loop.run(race, 60) == 'ok'
-    assert [(name, round(at - now, 1)) for name, at in began] == [
-        ('slow', 0.0),
-        ('bad', 2.0),
-        ('ok', 2.1),
-    ]
-
-
-def test_a_lost_race_tells_what_trying_again_does_not_cure(sim):
-    _, loop, _ = sim
-
-    def way(error):
-        async def run():
-            raise error
-
-        return run
-
-    ways = [way(SaslAuthenticationFailedError('x')), way(KafkaTimeoutError())]
-    with pytest.raises(SaslAuthenticationFailedError):
-        loop.run(first_of(loop, ways, 1), 10)
-
-
 def test_refreshes_that_fail_are_tried_again_and_told_less_and_less(sim, caplog):
     cluster, loop, pool = sim
     cluster.faults.add(Cut(0), 'Metadata', times=8)
@@ -568,8 +529,8 @@ def test_connections_to_brokers_that_are_no_longer_listed_are_closed(sim):
         loop.run(link.ready(), 10)
     kept = next(link for link in links if link.load == 0)
     pool.cluster._brokers.pop(kept.node_id)
-    pool._close_gone()
-    assert kept.state is LinkState.CLOSED
+    pool._connections.close_gone()
+    assert kept.state is ConnectionState.CLOSED
     assert [link.is_ready for link in links if link is not kept] == [True, True]
 
 
@@ -580,8 +541,8 @@ def test_beginning_anew_leaves_no_old_connection_behind(sim):
         loop.run(link.ready(), 10)
     loop.run(pool._rebootstrap(), 60)
     for link in links:
-        assert link.state is LinkState.CLOSED or pool.link(link.node_id) is link
-    assert sum(link.state is LinkState.CLOSED for link in links) >= 2
+        assert link.state is ConnectionState.CLOSED or pool.link(link.node_id) is link
+    assert sum(link.state is ConnectionState.CLOSED for link in links) >= 2
 
 
 def test_an_answer_about_another_group_is_not_taken_for_the_one_asked_for(sim, monkeypatch):

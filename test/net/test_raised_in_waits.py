@@ -128,8 +128,8 @@ def check_goes_on(running, where):
     assert in_worker(lambda: loop.run(returns(5), SOON)) == 5, where
     assert loop.run(returns(6), SOON) == 6, where
     loop.call_threadsafe(int)
-    until(lambda: len(loop._parked) == 1 and not loop._tasks)  # the other one's
-    assert not loop._turn.locked() or loop._driver != threading.get_ident(), where
+    until(lambda: len(loop._waiting) == 1 and not loop._scheduler.tasks)  # the other one's
+    assert not loop._driver_lock.locked() or loop._driver != threading.get_ident(), where
 
 
 @pytest.mark.parametrize('name', CALLS)
@@ -140,7 +140,7 @@ def test_in_a_worker_thread_others_go_on_at_once(name):
         for at in points(counted.count, 20):
             raiser = in_worker(lambda at=at: raised_at(lambda: CALLS[name](running.loop), at))
             check_goes_on(running, raiser.raised_at)
-        assert running.loop.torn is None
+        assert running.loop.interrupted_by is None
     finally:
         running.close()
 
@@ -153,12 +153,12 @@ def test_in_the_main_thread_others_go_on_or_are_told(name):
         counted = raised_at(lambda: CALLS[name](running.loop), None)
         for at in points(counted.count, 20):
             raiser = raised_at(lambda loop=running.loop: CALLS[name](loop), at)
-            if running.loop.torn is None:
+            if running.loop.interrupted_by is None:
                 check_goes_on(running, raiser.raised_at)
                 continue
             loop = running.loop
             for error in (in_worker(lambda loop=loop: told(loop)), told(loop)):
-                assert 'Interruption' in str(error) and error.__cause__ is loop.torn
+                assert 'Interruption' in str(error) and error.__cause__ is loop.interrupted_by
             running.close()
             running = Running()
     finally:
@@ -200,7 +200,7 @@ def test_the_error_of_a_call_that_was_ended_is_not_told_by_the_log(monkeypatch, 
 def test_what_is_raised_after_a_turn_was_left_loses_no_call(monkeypatch):
     """A call that came while the main thread had the turn is made by the background."""
     running, made = Running(), []
-    loop, pass_on = running.loop, running.loop._pass_on
+    loop, pass_on = running.loop, running.loop._notify_next_driver
 
     def interrupted():
         monkeypatch.undo()
@@ -214,9 +214,9 @@ def test_what_is_raised_after_a_turn_was_left_loses_no_call(monkeypatch):
             )  # by another thread, which finds the turn taken
         return True
 
-    assert pass_on == loop._pass_on
+    assert pass_on == loop._notify_next_driver
     asked = iter([False])
-    monkeypatch.setattr(loop, '_pass_on', interrupted)
+    monkeypatch.setattr(loop, '_notify_next_driver', interrupted)
     with pytest.raises(Interruption):
         loop.wait(lambda: next(asked, True) and done(), SOON)
     until(lambda: True in made)

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from kafka.errors import KafkaConnectionError, KafkaTimeoutError
-from kafka.net.loop import helpers
+from kafka.net.loop import executor
 from kafka.net.resolver import Address, literal
 
 
@@ -51,7 +51,7 @@ def test_a_name_that_is_none(loop):
 def test_look_ups_that_hang_hold_nothing_up_and_are_few(loop, monkeypatch):
     end = threading.Event()
     monkeypatch.setattr(socket, 'getaddrinfo', lambda *args: end.wait(30) and [])
-    monkeypatch.setattr(helpers, 'MAX_HELPERS', 1)
+    monkeypatch.setattr(executor, 'MAX_THREADS', 1)
     began = time.monotonic()
     with pytest.raises(KafkaTimeoutError, match='the look-up of broker took longer') as raised:
         loop.run(loop.resolve('broker', 9092, 0.1), 5)
@@ -60,7 +60,7 @@ def test_look_ups_that_hang_hold_nothing_up_and_are_few(loop, monkeypatch):
     with pytest.raises(KafkaConnectionError, match='1 calls hang, the look-up of other'):
         loop.run(loop.resolve('other', 9092, 0.1), 5)
     end.set()
-    assert loop.wait(lambda: loop._helpers.running == 0, 5)
+    assert loop.wait(lambda: loop._executor.running == 0, 5)
 
 
 def test_a_system_without_threads_is_told_as_a_broken_connection(loop, monkeypatch):
@@ -69,11 +69,11 @@ def test_a_system_without_threads_is_told_as_a_broken_connection(loop, monkeypat
 
     loop.start()
     monkeypatch.setattr(threading.Thread, 'start', fail)
-    for _ in range(helpers.MAX_HELPERS + 1):
+    for _ in range(executor.MAX_THREADS + 1):
         with pytest.raises(KafkaConnectionError, match="no thread: can't start") as raised:
             loop.run(loop.resolve('broker', 9092, 1), 5)
     assert raised.value.stage == 'DNS'
-    assert loop._helpers.running == 0
+    assert loop._executor.running == 0
 
 
 @pytest.mark.parametrize('port', [0, -1, 65536, 65536 + 9092])

@@ -139,9 +139,9 @@ def test_what_nobody_reads_now_is_read_later(loop, pair):
     peer.sendall(b'a')
     assert loop.run(transport.recv(), 5) == b'a'
     peer.sendall(b'b')
-    turns = loop._turns
+    turns = loop._iterations
     loop.wait(lambda: False, 0.1)
-    assert loop._turns - turns < 10
+    assert loop._iterations - turns < 10
     assert loop.run(transport.recv(), 5) == b'b'
 
 
@@ -197,12 +197,12 @@ def test_a_reset_breaks_reading_and_writing(loop, pair):
 
 def test_expecting_something_is_owed_by_the_loop(loop, pair):
     transport, _ = pair
-    assert loop.owed == 0
+    assert loop.pending == 0
     transport.expecting = True
     transport.expecting = True
-    assert loop.owed == 1
+    assert loop.pending == 1
     transport.close()
-    assert loop.owed == 0
+    assert loop.pending == 0
 
 
 def test_a_port_where_nobody_listens(loop):
@@ -225,7 +225,7 @@ def test_an_address_that_never_answers(loop):
             loop.run(loop.connect(address_of(full), 0.2), 10)
         assert 0.2 <= time.monotonic() - began < 8
     assert raised.value.stage == 'TCP'
-    assert loop.owed == 0
+    assert loop.pending == 0
 
 
 def test_an_address_of_no_family_here(loop):

@@ -11,8 +11,8 @@ from kafka import KafkaConsumer, KafkaProducer, SimpleProducer
 from kafka.client import KafkaClient
 from kafka.errors import FailedPayloadsError, KafkaConnectionError, KafkaTimeoutError
 from kafka.net import attempts
-from kafka.net.broker import WARN_EVERY, BrokerLink
 from kafka.net.connect import Family
+from kafka.net.node_connection import WARN_EVERY, NodeConnection
 from kafka.net.settings import NetSettings
 from test.hostile_servers import Broker
 from test.manual_loop import ManualLoop
@@ -70,7 +70,7 @@ class Refusing(ManualLoop):
 
 def test_a_warning_comes_once_a_minute_for_all_connections_to_a_node(caplog):
     loop, family = Refusing(), Family()
-    links = [BrokerLink(loop, NetSettings(), HOST, 9092, node, family) for node in (0, 0, None)]
+    links = [NodeConnection(loop, NetSettings(), HOST, 9092, node, family) for node in (0, 0, None)]
     for _ in range(8):
         for link in links:
             task = loop.spawn(link.ready())

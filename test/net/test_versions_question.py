@@ -11,9 +11,9 @@ from kafka.client import KafkaClient
 from kafka.conn import KafkaConnection
 from kafka.errors import KafkaError, NoBrokersAvailable
 from kafka.net import connect as conversation
-from kafka.net.broker import BrokerLink
 from kafka.net.connect import Family
 from kafka.net.loop.loop import Loop
+from kafka.net.node_connection import NodeConnection
 from kafka.net.opening import Opening
 from kafka.net.security import SecuritySettings
 from kafka.net.settings import NetSettings
@@ -127,7 +127,7 @@ def test_a_broker_counts_as_mute_once_it_has_answered_something_else(dies):
     loop, family = Loop(), Family()
     settings = NetSettings(api_version=(0, 11))
     with contextlib.closing(loop), Closing() if dies else Picky(-1, CLOSE) as broker:
-        link = BrokerLink(loop, settings, '127.0.0.1', broker.port, family=family)
+        link = NodeConnection(loop, settings, '127.0.0.1', broker.port, family=family)
         loop.run(link.ready(), 5)
         assert not family.is_mute
         try:

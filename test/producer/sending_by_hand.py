@@ -9,7 +9,7 @@ from __future__ import annotations
 import uuid
 
 from kafka.errors import KafkaConnectionError, KafkaError
-from kafka.net.link_parts import Answer
+from kafka.net.node_connection import ResponseCallback
 from kafka.producer.future import future_of
 from kafka.producer.plain_state import PlainState
 from kafka.producer.produce_request import SenderSettings
@@ -28,7 +28,7 @@ from test.manual_loop import ManualLoop
 NODE = 1
 
 
-class Reply(Answer):
+class Reply(ResponseCallback):
     """Tells whether it was given."""
 
     done = False

@@ -40,7 +40,7 @@ def connected(**options):
 def interrupt(producer):
     loop = producer._loop
     deadline = time.monotonic() + 60
-    while loop._driver != main and not loop._parked and time.monotonic() < deadline:
+    while loop._driver != main and not loop._waiting and time.monotonic() < deadline:
         time.sleep(0.01)
     os.kill(os.getpid(), signal.SIGINT)
 
@@ -343,7 +343,7 @@ def test_a_producer_that_another_thread_makes_at_the_end_keeps_none_from_being_c
 
 def test_a_producer_whose_loop_was_torn_can_be_closed():
     producer = KafkaProducer(bootstrap_servers='127.0.0.1:1', api_version=(2, 1))
-    producer._loop._tear(KeyboardInterrupt())
+    producer._loop._mark_interrupted(KeyboardInterrupt())
     producer.close(timeout=1)
 
 

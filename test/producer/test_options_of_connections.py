@@ -17,7 +17,7 @@ import pytest
 
 from kafka import KafkaConsumer, KafkaProducer, config
 from kafka.errors import KafkaConfigurationError, KafkaError, KafkaTimeoutError, NoBrokersAvailable
-from kafka.net import broker as brokers
+from kafka.net import node_connection
 from kafka.net import pool as pools
 from kafka.net.sasl import gssapi
 from kafka.net.sasl.oauth import AbstractTokenProvider
@@ -188,7 +188,7 @@ def test_reconnecting(make, monkeypatch):
 
 @shows('socket_connection_setup_timeout_ms', 'socket_connection_setup_timeout_max_ms')
 def test_connecting_in_time(make, monkeypatch):
-    asked = backoffs(monkeypatch, brokers)
+    asked = backoffs(monkeypatch, node_connection)
     with Server() as silent, pytest.raises(NoBrokersAvailable) as caught:
         make(
             silent.address,

@@ -13,8 +13,8 @@ import pytest
 
 from kafka import KafkaProducer, TopicPartition
 from kafka.errors import KafkaConnectionError, KafkaTimeoutError
-from kafka.net.loop.threads import NAP, Driving
-from kafka.net.made_requests import MadeRequests
+from kafka.net.loop.loop import NAP, Loop
+from kafka.net.node_connection import NodeConnection
 from kafka.producer.in_flight_batches import InFlightBatches
 from kafka.producer.single_batch_path import SingleBatchAnswer
 from kafka.testing import Cluster
@@ -35,7 +35,7 @@ def ways(monkeypatch):
     The thread in the background looks for nothing meanwhile, or it might be quicker than get().
     """
     noted = []
-    monkeypatch.setattr(Driving, '_has_work', lambda loop, now: False)
+    monkeypatch.setattr(Loop, '_has_work', lambda loop, now: False)
 
     def noting(owner, name, word):
         original = getattr(owner, name)
@@ -46,7 +46,7 @@ def ways(monkeypatch):
 
         monkeypatch.setattr(owner, name, note)
 
-    noting(MadeRequests, 'submit_made', 'sent')
+    noting(NodeConnection, 'submit_made', 'sent')
     noting(InFlightBatches, 'on_stored', 'take')
     for name in ('wake', 'fail'):
         noting(SingleBatchAnswer, name, name)
@@ -101,14 +101,14 @@ def test_a_record_that_is_waited_for_goes_the_short_way(make, cluster, ways, kin
 @pytest.fixture
 def slept(monkeypatch):
     """What came out of each sleep: whether the answer was there and nothing else."""
-    noted, submit = [], MadeRequests.submit_made
+    noted, submit = [], NodeConnection.submit_made
 
     def note(*arguments):
         found = submit(*arguments)
         noted.append(found is not None)
         return found
 
-    monkeypatch.setattr(MadeRequests, 'submit_made', note)
+    monkeypatch.setattr(NodeConnection, 'submit_made', note)
     return noted
 
 
@@ -135,8 +135,10 @@ def test_over_tls_nobody_sleeps_for_what_only_tls_can_read(slept):
 
 def test_the_background_rests_while_each_record_is_waited_for(make, cluster, monkeypatch):
     """And sends what nobody waits for all the same, soon."""
-    rests, rest = [], Driving._rest
-    monkeypatch.setattr(Driving, '_rest', lambda loop, now: (rests.append(now), rest(loop, now)))
+    rests, rest = [], Loop._background_sleep
+    monkeypatch.setattr(
+        Loop, '_background_sleep', lambda loop, now: (rests.append(now), rest(loop, now))
+    )
     producer = make()
     warm(producer, count=50)
     del rests[:]

@@ -49,7 +49,7 @@ class TimedLoop(ManualLoop):
         task, end = self.spawn(coroutine), self.now + timeout
         self.settle()
         while not task.done:
-            due = self._next_time()
+            due = self.next_time()
             if due is None or due > end:
                 self.now = end
                 task.cancel()

@@ -1,9 +1,9 @@
 """The loop of kafka.net, with its threads, on the clock and the connections of a cluster in memory.
 
-Owns what stands for the machine: a poller that lets virtual time pass in place of a sleep, and the
-bell on which the background thread rests. Turns, their handing over and the parking of callers are
-those of kafka/net/loop/threads.py. The threads are real, so a seed decides what is done and where
-something is raised, but not always who is first.
+What stands for the machine: a poller that lets virtual time pass in place of a sleep, and the lock
+that the background thread sleeps on. Which thread runs the loop, and how the others wait, is what
+kafka/net/loop/loop.py decides. The threads are real, so a seed decides what is done and where
+something is raised, but not always which thread is first.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import threading
 from kafka.net.loop.loop import Loop
 from test.simulation.loop import InMemory, SimTransport
 
-#: For so many seconds of the machine the background rests before virtual time passes.
+#: For so many seconds of the machine the background sleeps before virtual time passes.
 MOMENT = 0.0005
 #: The same where nobody waits for it.
 PAUSE = 0.05
@@ -32,7 +32,7 @@ class DrivenTransport(SimTransport):
     def expecting(self, expecting):
         if expecting != self._expecting:
             self._expecting = expecting
-            self._loop.owed += 1 if expecting else -1
+            self._loop.pending += 1 if expecting else -1
 
     def abandon(self):
         self.close()
@@ -80,41 +80,40 @@ class VirtualPoller:
         return True
 
 
-class VirtualBell:
-    """What the background thread rests on: time passes, if anybody waits for that."""
+class VirtualLock:
+    """What the background thread sleeps on: time passes, if anybody waits for that."""
 
     def __init__(self, loop, timers):
         self._loop = loop
         self._timers = timers
-        self._rung = threading.Semaphore(0)
+        self._woken = threading.Semaphore(0)
 
     def release(self):
-        self._rung.release()
+        self._woken.release()
 
     def acquire(self, timeout):
-        waits = bool(self._loop._parked)
-        if self._rung.acquire(timeout=MOMENT if waits else PAUSE):
-            while self._rung.acquire(False):  # rung again before it was heard
+        waits = bool(self._loop._waiting)
+        if self._woken.acquire(timeout=MOMENT if waits else PAUSE):
+            while self._woken.acquire(False):  # woken several times
                 pass
             return
-        if waits and self._loop._turn.acquire(False):
+        if waits and self._loop._driver_lock.acquire(False):
             try:
                 if not self._timers.step(self._loop.time() + timeout):
                     self._timers.advance(timeout)
             finally:
-                self._loop._turn.release()
-            self._loop._call_all()
+                self._loop._driver_lock.release()
+            self._loop._wake_all()
 
 
 class DrivenLoop(InMemory, Loop):
-    """A loop whose turns are run as kafka/net/loop/threads.py divides them. Arguments: cluster."""
+    """The loop of kafka/net/loop/loop.py over a cluster in memory. Arguments: cluster."""
 
     transport_class = DrivenTransport
 
     def __init__(self, cluster):
-        super().__init__('simulated-network-thread')
-        self.time = cluster.timers.clock.monotonic
+        super().__init__('simulated-network-thread', clock=cluster.timers.clock.monotonic)
         self.transports = self._transports
         self._cluster = cluster
         self._poller = VirtualPoller(self, cluster.timers)
-        self._bell = VirtualBell(self, cluster.timers)
+        self._background_wakeup = VirtualLock(self, cluster.timers)

@@ -1,11 +1,8 @@
-"""The loop of simulations: the contract of kafka.net.loop.loop.Loop over a MemoryCluster.
+"""The loop of simulations: an EventLoop (kafka/net/loop/event_loop.py) over a MemoryCluster.
 
-Owns: the driving of coroutines by the cluster's clock and sockets, all in one thread and one order
-of events, so that a seed replays a run. Does not own: tasks (kafka/net/loop/tasks.py, the same as
-in earnest), the cluster and its faults (kafka/testing).
-
-The contract is told in kafka/net/loop/tasks.py. Here nobody else drives: run() and wait() let
-virtual time pass until they have what they wait for.
+A Scheduler, the same as in kafka.net.loop.loop.Loop, run by the cluster's clock and sockets, all in
+one thread and one order of events, so that a seed replays a run. run() and wait() let virtual time
+pass until they have what they wait for.
 """
 
 from __future__ import annotations
@@ -170,14 +167,12 @@ class SimLoop(InMemory, Scheduler):
     """
 
     def __init__(self, cluster, fellows=None):
-        super().__init__()
+        super().__init__(cluster.timers.clock.monotonic)  # seconds of the virtual clock
         self.fellows = [] if fellows is None else fellows
         self.fellows.append(self)
         self.transports = {}
         self._cluster = cluster
         self._timers_of_all = cluster.timers
-        #: Seconds of the virtual clock.
-        self.time = cluster.timers.clock.monotonic
         self._turns = 0  # in which something ran
         self._is_closed = False
         self._is_running = False
@@ -191,7 +186,7 @@ class SimLoop(InMemory, Scheduler):
 
     def _due(self, call, args):
         if self.is_frozen or self._is_asleep:
-            self._ready.append((call, args))
+            self.ready.append((call, args))
         elif not self._is_closed:
             self._turns += 1
             self._guarded(call, args)
@@ -258,7 +253,7 @@ class SimLoop(InMemory, Scheduler):
     def _settle(self):
         """Run what is ready here and in the fellows, until nothing is."""
         for loop in tuple(self.fellows):
-            if loop._ready:
+            if loop.ready:
                 loop.settle_alone()
 
     def settle_alone(self):
@@ -267,18 +262,18 @@ class SimLoop(InMemory, Scheduler):
             return
         self._is_running = True
         try:
-            while self._ready:
+            while self.ready:
                 self._turns += 1
-                self._run_ready()
+                self.run_ready()
         finally:
             self._is_running = False
 
     def close(self, timeout=5.0):
         if self._is_closed:
             return
-        for task in list(self._tasks):
+        for task in list(self.tasks):
             task.cancel()
-        self.wait(lambda: not self._tasks, timeout)
+        self.wait(lambda: not self.tasks, timeout)
         self._end()
 
     def die(self):
@@ -292,7 +287,7 @@ class SimLoop(InMemory, Scheduler):
         self._is_closed = True
         for transport in list(self.transports):
             transport.close()
-        self._drop_all()
+        self.drop_all()
         self.fellows.remove(self)
 
     def is_only(self, transport, until):
@@ -300,15 +295,15 @@ class SimLoop(InMemory, Scheduler):
         assert self._is_running
         self._is_asleep = True
         try:
-            while not self._ready:
+            while not self.ready:
                 if not self._timers_of_all.step(until):
                     return False
                 self._settle()
         finally:
             self._is_asleep = False
-        if len(self._ready) > 1 or self._ready[0] != (transport._look, ()):
+        if len(self.ready) > 1 or self.ready[0] != (transport._look, ()):
             return False
-        self._ready.popleft()
+        self.ready.popleft()
         transport._is_told = False
         return True
 

@@ -39,7 +39,7 @@ MOST_POINTS = 60
 class UntracedLoop(SimLoop):
     """A loop in whose turns nothing is raised by a Raiser around the call that waits for them.
 
-    In earnest turns are run where no exception comes from outside (kafka/net/loop/threads.py).
+    In earnest turns are run where no exception comes from outside (kafka/net/loop/loop.py).
     """
 
     def wait(self, done, timeout, begin=None):

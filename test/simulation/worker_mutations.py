@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import threading
 
-from kafka.net.loop.threads import Driving
+from kafka.net.loop.loop import Loop
 from kafka.producer.record_accumulator import RecordAccumulator
 from test.simulation.mutations import search
 from test.simulation.worker_runs import run_workers
@@ -17,9 +17,9 @@ from test.simulation.worker_runs import run_workers
 
 def run_turns_in_every_thread(patch):
     def wait(self, done, deadline, begin):
-        return self._wait_in_turns(done, deadline, begin, threading.get_ident())
+        return self._wait_driving(done, deadline, begin, threading.get_ident())
 
-    patch.setattr(Driving, '_wait_parked', wait)
+    patch.setattr(Loop, '_wait_for_others', wait)
 
 
 def leave_a_change_half_done(patch):

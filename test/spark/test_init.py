@@ -40,7 +40,7 @@ def test_a_broker_that_cannot_be_reached_is_told_where_no_program_sets_logging_u
     """Workers are started by Spark: what they warn of stands in its logs at once."""
     program = (
         'import logging, kafka.spark\n'
-        "logging.getLogger('kafka.net.broker').warning('cannot be reached')\n"
+        "logging.getLogger('kafka.net.node_connection').warning('cannot be reached')\n"
         "logging.getLogger('kafka.net.pool').warning('of no interest')\n"
     )
     done = subprocess.run([sys.executable, '-c', program], stderr=subprocess.PIPE, check=True)

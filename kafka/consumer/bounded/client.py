@@ -11,7 +11,7 @@ from typing import Any, Callable, Optional
 from kafka.config.resolution import Options
 from kafka.errors import IllegalStateError
 from kafka.net.client import NetworkClient
-from kafka.net.loop.loop import Loop
+from kafka.net.loop.event_loop import EventLoop
 from kafka.net.settings import NetSettings
 from kafka.offsets.lookups import OffsetLookups
 
@@ -46,11 +46,11 @@ class ReaderClient:
         return '<ReaderClient %s>' % state
 
     @property
-    def loop(self) -> Optional[Loop]:
+    def loop(self) -> Optional[EventLoop]:
         """The loop; None before the first use, and after close()."""
         return None if self.network is None else self.network.loop
 
-    def connected(self) -> Loop:
+    def connected(self) -> EventLoop:
         """Return the loop, with the cluster found. Raises as Pool.bootstrap()."""
         if self._is_closed:
             raise IllegalStateError('the client is closed')

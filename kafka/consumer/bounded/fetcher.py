@@ -27,7 +27,7 @@ from kafka.errors import (
     OffsetOutOfRangeError,
     UnknownTopicOrPartitionError,
 )
-from kafka.net.link_parts import backoff_seconds
+from kafka.net.backoff import backoff_seconds
 from kafka.net.routes import is_fatal
 from kafka.protocol.api import ApiKey
 from kafka.protocol.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData

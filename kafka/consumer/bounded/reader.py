@@ -28,7 +28,7 @@ from kafka.errors import (
 )
 from kafka.internals.cleanup import clean_up
 from kafka.net.client import NetworkClient
-from kafka.net.loop.loop import Loop
+from kafka.net.loop.event_loop import EventLoop
 from kafka.record.vectors import DEFAULT_COLUMNS, ArrowMaker
 from kafka.structs import TopicPartition
 
@@ -169,7 +169,7 @@ class BoundedReader:
             self._ranges = loop.run(self._resolve(), None)
         return list(self._ranges)
 
-    def _connected(self) -> Loop:
+    def _connected(self) -> EventLoop:
         if self._is_closed:
             raise IllegalStateError('the reader is closed')
         return self._client.connected()

@@ -65,7 +65,7 @@ from kafka.errors import (
     UnknownBrokerIdError,
     error_for_code,
 )
-from kafka.net.link_parts import backoff_seconds
+from kafka.net.backoff import backoff_seconds
 from kafka.net.loop.tasks import Alarm, Task
 from kafka.protocol.api import choose_version
 from kafka.protocol.fetch import FetchRequest, FetchResponse

@@ -51,8 +51,9 @@ from kafka.errors import (
     ProtocolError,
     UnsupportedVersionError,
 )
-from kafka.net.link_parts import backoff_seconds, session_of
+from kafka.net.backoff import backoff_seconds
 from kafka.net.loop.tasks import Alarm, Event, Task, Waiter
+from kafka.net.node_connection import session_of
 from kafka.net.routes import GROUP
 from kafka.protocol.api import choose_version
 from kafka.protocol.group import JoinGroupRequest, LeaveGroupRequest

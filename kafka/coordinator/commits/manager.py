@@ -56,9 +56,10 @@ from kafka.errors import (
     UnknownTopicOrPartitionError,
     UnsupportedVersionError,
 )
-from kafka.net.link_parts import backoff_seconds, session_of
+from kafka.net.backoff import backoff_seconds
 from kafka.net.loop.tasks import Event
 from kafka.net.metadata_updater import metadata_request
+from kafka.net.node_connection import session_of
 from kafka.net.routes import GROUP
 from kafka.protocol.commit import OffsetCommitRequest, OffsetFetchRequest
 from kafka.protocol.metadata import MetadataRequest

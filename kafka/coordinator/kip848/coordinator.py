@@ -38,8 +38,9 @@ from kafka.errors import (
     UnsupportedVersionError,
     for_code,
 )
-from kafka.net.link_parts import backoff_seconds, session_of
+from kafka.net.backoff import backoff_seconds
 from kafka.net.loop.tasks import Alarm, Task
+from kafka.net.node_connection import session_of
 from kafka.net.routes import GROUP
 from kafka.protocol.api import ApiKey
 from kafka.protocol.group import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse

@@ -1,10 +1,11 @@
-"""Whether who waits for an answer asks for it again and again for a moment, or sleeps at once.
+"""Adaptive busy-polling: polls briefly for a response before it sleeps in the selector.
 
-To be put to sleep and woken takes as long as a broker nearby takes for its answer. Owns the asking
-and when it pays: it has a limit; it is left where answers take longer than that; and the processor
-is offered to others before each time. If somebody takes it for long, this computer is busy: then
-whoever waits sleeps at once, as one who slept gets the processor before those who use it; longer
-and longer while that goes on. Pure but for the two calls that it is given.
+To be put to sleep and woken takes as long as a broker nearby takes to respond. Polling has a limit
+(option busy_poll_us); it is left out where responses take longer than that; and before each poll
+the processor is offered to other threads. If one of them takes it for long, this computer is busy:
+then the thread sleeps at once for a while, as a thread that slept gets the processor before those
+that compute. That while grows as long as the computer is busy. Used by the Poller, under the driver
+lock.
 """
 
 from __future__ import annotations
@@ -15,24 +16,24 @@ from typing import Any, Callable, List
 
 __all__ = ['BusyPoll']
 
-#: Seconds for which others may have the processor. A slice of it, for who computes, is longer.
+#: Seconds for which others may take the processor. The time slice of one that computes is longer.
 LENT = 0.0005
-#: Seconds, at least and at most, for which whoever waits sleeps at once, after that.
+#: Seconds, at least and at most, without polling after that.
 SHORTEST, LONGEST = 0.01, 2.0
-#: What is left of a pause that was longer, behind each answer that was there in time.
+#: The factor by which each response in time shortens a pause.
 LESS = 0.995
-#: The part that the last answer has in how long they take.
+#: The weight of the last response in the average of their times.
 PART = 0.125
 
 _give_way = getattr(os, 'sched_yield', None)
 
 
 class BusyPoll:
-    """Asks for an answer without sleeping.
+    """Polls without sleeping, for a moment, where that pays.
 
-    Arguments: longest: seconds of one wait, 0 for not at all; now: seconds that never go back;
-    give_way: offers the processor to others, None where the system has nothing for that, which
-    means not at all.
+    Arguments: longest: seconds of polling in one wait, 0 for none; now: returns seconds that never
+    go back; give_way: offers the processor to others, None where the system has no call for that,
+    which switches polling off.
     """
 
     __slots__ = ('_give_way', '_longest', '_now', '_pause', '_rests_until', '_usual')

@@ -1,8 +1,8 @@
-"""What a loop sleeps in: a selector, and a way to be woken from other threads.
+"""The selector of a loop, and a socket pair by which other threads wake it.
 
-Owns both. Does not own: what happens when a socket is ready (transport.py), and who polls
-(threads.py). Modules are asked for their names when they are needed, so that programs patched by
-gevent or eventlet get theirs.
+Used by Loop under its driver lock, and by the evented KafkaClient; wake() is for any thread and for
+signal handlers. Names of the standard modules are looked up when they are used, so that programs
+patched by gevent or eventlet get their replacements.
 """
 
 from __future__ import annotations
@@ -31,10 +31,12 @@ _EPOLLOUT = getattr(select, 'EPOLLOUT', 4)
 class Poller:
     """Waits for sockets and for a wake-up. Nothing is opened before the first register() or poll().
 
-    All but wake() is for whoever runs the turn. Where the selector is one of epoll, that is asked
-    itself: a selector makes objects of its answer, which takes longer than to ask.
+    Where the selector stands on epoll, epoll is called itself: a selector makes objects of each
+    event, which takes longer than the system call.
 
-    Arguments: busy_poll: seconds for which is_only() may ask before it sleeps.
+    Arguments: busy_poll: seconds for which is_only() may poll before it sleeps.
+
+    Attributes: sockets: how many are registered, without the one for waking.
     """
 
     def __init__(self, busy_poll: float = 0.0) -> None:
@@ -45,14 +47,14 @@ class Poller:
         self._calls: Dict[int, Tuple[OnReady, int]] = {}
         self._sender: Optional[socket.socket] = None
         self._receiver: Optional[socket.socket] = None
-        self.sockets = 0  # registered by others
+        self.sockets = 0
 
     def __repr__(self) -> str:
         return '<Poller of %d sockets>' % self.sockets
 
     @property
     def is_open(self) -> bool:
-        """Whether there is something to sleep in already."""
+        """Whether the selector was opened."""
         return self._selector is not None
 
     def open(self) -> selectors.BaseSelector:
@@ -81,7 +83,7 @@ class Poller:
         return self._selector
 
     def register(self, sock: socket.socket, events: int, on_ready: OnReady) -> None:
-        """Call ``on_ready(events)`` in the turns in which the socket is ready."""
+        """Let poll() return ``on_ready`` with the events when the socket is ready."""
         self.open().register(sock, events, on_ready)
         self._calls[sock.fileno()] = on_ready, events
         self.sockets += 1
@@ -92,14 +94,14 @@ class Poller:
         self._calls[sock.fileno()] = on_ready, events
 
     def unregister(self, sock: socket.socket) -> None:
-        """Wait for nothing of a socket any more; it is still open."""
+        """Remove a socket, which is still open."""
         if self._selector is not None:
             self._selector.unregister(sock)
             self._calls.pop(sock.fileno(), None)
             self.sockets -= 1
 
     def poll(self, seconds: Optional[float]) -> List[Tuple[OnReady, int]]:
-        """Return what is ready, after at most so many seconds; None for no end."""
+        """Return what is ready, after at most so many seconds; None for no limit."""
         selector = self._selector or self.open()
         if self._epoll is None:
             return [(key.data, events) for key, events in selector.select(seconds)]
@@ -111,16 +113,16 @@ class Poller:
             on_ready, wanted = known
             if flags == _EPOLLIN:
                 happened.append((on_ready, READ))
-            else:  # whatever is wrong with it shows when it is read or written
+            else:  # an error of the socket shows when it is read or written
                 events = (READ if flags & ~_EPOLLOUT else 0) | (WRITE if flags & ~_EPOLLIN else 0)
                 happened.append((on_ready, events & wanted))
         return happened
 
     def is_only(self, descriptor: int, seconds: Optional[float]) -> bool:
-        """Do as poll(), but only tell whether there is something to read here, and nothing else.
+        """Sleep as poll(); return True if this socket can be read and nothing else is ready.
 
-        The next poll returns the same. It may not sleep at first, where the selector is an epoll.
-        Arguments: descriptor: of a socket.
+        The next poll() returns the same events. With epoll it may poll for a moment before it
+        sleeps (busy_poll.py). Arguments: descriptor: of a socket.
         """
         selector = self._selector or self.open()
         if self._epoll is not None:
@@ -131,14 +133,14 @@ class Poller:
         ]
 
     def wake(self) -> None:
-        """End a poll, from any thread or signal handler; the next one if none is under way."""
+        """End a poll, from any thread or signal handler; the next one if no poll is under way."""
         sender = self._sender
         if sender is not None:
             try:
                 sender.send(b'\0')
-            except BlockingIOError:  # a thousand wake-ups wait there already
+            except BlockingIOError:  # thousands of wake-ups are in the socket already
                 pass
-            except OSError:  # closed meanwhile: nobody polls any more
+            except OSError:  # closed meanwhile: no poll follows
                 pass
 
     def _on_woken(self, events: Any) -> None:
@@ -159,15 +161,15 @@ class Poller:
 
 
 def _rounded(seconds: Optional[float]) -> float:
-    """Return seconds for an epoll: to the millisecond above, or it would be asked in vain before.
+    """Return seconds for epoll, rounded up to milliseconds as selectors do.
 
-    As a selector does.
+    Rounded down, it would return before the time, without an event.
     """
     return -1 if seconds is None else math.ceil(seconds * 1e3) * 1e-3 if seconds > 0 else 0
 
 
 def _epoll_of(selector: Any) -> Any:
-    """Return the epoll that a selector is made of; None for one of another kind."""
+    """Return the epoll of a selector; None for a selector of another kind."""
     if type(selector) is not getattr(selectors, 'EpollSelector', None):
         return None
     return select.epoll.fromfd(os.dup(selector.fileno()))

@@ -1,14 +1,14 @@
-"""Signals in a thread that runs the turn of a loop: told once the turn is left, and not inside it.
+"""Signals in a thread that runs a loop: handled after the driver lock was released.
 
-Python runs the handler of a signal between any two steps of the main thread. What it raises, such
-as the KeyboardInterrupt of Ctrl-C, would tear whatever coroutine is running: that of another
-connection, or half of a change to the accumulator; and what it calls, such as the flush() of a
-program that is told to end, would wait for the turn that it stands in. So for as long as the main
-thread runs turns, a handler stands in that notes the signal and ends the poll; the program's own is
-called behind the turn.
+Python runs the handler of a signal between any two byte codes of the main thread. What it raises,
+such as the KeyboardInterrupt of Ctrl-C, would hit whatever coroutine is running: that of another
+connection, or in the middle of a change to the accumulator; and what it calls, such as the flush()
+of a program that is told to end, would wait for the loop that it interrupts. So for as long as the
+main thread runs a loop, another handler is set that notes the signal and ends the poll; the
+program's own is called after the lock was released.
 
-Greenlets are all in the main thread, whatever they think, and several may be in turns of their
-loops at once, to leave them in any order. One handler stands in for all; who began last is told.
+Greenlets are all in the main thread, whatever threading says, and several may run their loops at
+once, and end in any order. One handler serves all of them; the one that began last gets the signal.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 __all__ = ['Interrupts', 'main_ident']
 
-# Those of signal turn numbers into enumerations at each call, and take 6 us where these take 0.2.
+# Those of the module signal make enumerations at each call: 6 us, where these take 0.2.
 _plain = getattr(signal, '_signal', signal)
 _get: Callable[[int], Any] = _plain.getsignal
 _set: Callable[[int, Any], Any] = _plain.signal
-# What programs handle: those that are there on this system.
+# The signals that programs handle, if this system has them.
 _NUMBERS = tuple(
     int(getattr(signal, name))
     for name in 'SIGINT SIGTERM SIGHUP SIGQUIT SIGBREAK SIGALRM SIGUSR1 SIGUSR2'.split()
@@ -50,13 +50,13 @@ class Interrupts:
 
     @property
     def is_due(self) -> bool:
-        """Whether a signal came that is to be told."""
+        """Whether a signal came whose handler is still to be called."""
         return bool(self._frames)
 
     def begin(self) -> None:
-        """Stand in for the handlers that the program has, if this is the main thread.
+        """Replace the handlers of the program, if this is the main thread.
 
-        What one of them raises meanwhile goes to the caller, who calls end() all the same.
+        What one of them raises meanwhile is raised to the caller, which calls end() all the same.
         """
         if _ident() != main_ident[0] and 'greenlet' not in sys.modules:
             return
@@ -64,7 +64,7 @@ class Interrupts:
         if handlers != _seen[0]:
             _seen[:] = handlers, _handled(handlers)
         for number, handler in _seen[1]:
-            # All before the handler stands there: the signal, or another one, may come at once.
+            # All before the handler is set: the signal, or another one, may come at once.
             if handler is not _note:
                 _programs[number] = handler
             if self._own not in _standing:
@@ -93,7 +93,7 @@ class Interrupts:
             raise
 
     def _tell(self, handlers: Dict[int, Any]) -> None:
-        """Call each handler that is due, also behind one that raises."""
+        """Call each handler that is due, also after one that raises."""
         while self._frames:
             number, frame = self._frames.popitem()
             try:
@@ -122,11 +122,11 @@ _ident = threading.get_ident
 main_ident = [threading.main_thread().ident]
 
 
-#: The handlers of all signals as they were last found, and those that are stood in for.
+#: The handlers of all signals as they were last found, and those of them that are replaced.
 _seen: List[Any] = [None, []]
 #: The Interrupts objects that postpone signals now, in the order of begin().
 _standing: List[weakref.ref[Interrupts]] = []
-#: The handlers of the program for which it stands in, or did last.
+#: The handlers of the program that are replaced, or were last.
 _programs: Dict[int, Any] = {}
 
 
@@ -149,7 +149,7 @@ def _put_back() -> None:
 
 
 def _after_fork() -> None:
-    """Leave those who stand in to the parent: in its child nobody would tell of a signal."""
+    """Put the handlers back in the child of a fork, where no loop would call them."""
     main_ident[0] = threading.main_thread().ident
     if _standing:
         _standing.clear()

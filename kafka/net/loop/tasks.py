@@ -1,23 +1,12 @@
-"""Coroutines, what they wait for, and timers: the part of a loop that has no clock and no thread.
+"""Coroutines, what they wait for, and timers: the part of an event loop without clock and thread.
 
-Owns: Task, Waiter, Event, Timer, Alarm, and Scheduler, which keeps them in order. Does not own: who
-runs it and when (loop.py on the machine's clock and sockets, test/simulation/loop.py on a virtual
-one).
+Used by every coroutine of the clients, and run by the loops: kafka.net.loop.loop.Loop, the manual
+loops of the tests and the simulation's. All of it is used by one thread at a time, the one that
+runs the loop, but for ``Scheduler.ready``, which any thread may append to.
 
-The contract of a loop, which both keep, is Scheduler plus::
-
-    time(), wall()                       seconds, monotonic and since the epoch
-    call_threadsafe(fn, *args)           from any thread, at once
-    call_lazily(fn, *args)               from any thread, within some milliseconds; cheap
-    run(coroutine, timeout)              block until it is done; KafkaTimeoutError
-    wait(done, timeout)                  block until done() or done.is_done; tells whether it is
-    await connect(address, timeout)      a transport
-    await resolve(host, port, timeout)   addresses
-    close(timeout)
-
-A coroutine runs until it awaits something that is not ready. It is cancelled by TaskCancelled,
-which is no Exception, so that ``except KafkaError`` and ``except Exception`` let it pass; who waits
-for a cancelled task gets Cancelled, which is a KafkaError.
+A coroutine runs until it awaits something that is not ready. Cancelling raises TaskCancelled in it,
+which is no Exception, so that ``except KafkaError`` and ``except Exception`` let it pass; a caller
+that awaits a cancelled task gets Cancelled, which is a KafkaError.
 """
 
 from __future__ import annotations
@@ -37,6 +26,7 @@ from typing import (
     Generic,
     List,
     Optional,
+    Protocol,
     Tuple,
     TypeVar,
     cast,
@@ -64,16 +54,18 @@ class TaskCancelled(BaseException):
 class Waiter(Generic[T]):
     """Parks one coroutine until it is woken with a value or an error; the first one counts.
 
-    Awaited after that it returns or raises at once. To be woken in a turn of the loop only.
+    Awaited after that it returns or raises at once. Only the thread that runs the loop wakes it.
+
+    Attributes: done: whether it was woken; task: the one that waits, which the task itself keeps.
     """
 
-    __slots__ = ('_error', '_task', '_value', 'done')
+    __slots__ = ('_error', '_value', 'done', 'task')
 
     def __init__(self) -> None:
         self.done = False
         self._value: Any = None
         self._error: Optional[BaseException] = None
-        self._task: Optional[Task[Any]] = None
+        self.task: Optional[Task[Any]] = None
 
     def __repr__(self) -> str:
         return '<Waiter %s>' % ('done' if self.done else 'pending')
@@ -91,9 +83,9 @@ class Waiter(Generic[T]):
             return False
         self.done = True
         self._value, self._error = value, error
-        task, self._task = self._task, None
+        task, self.task = self.task, None
         if task is not None:
-            task._resume()
+            task.resume()
         return True
 
     def __await__(self) -> Generator[Any, None, T]:
@@ -117,7 +109,7 @@ class Event:
         return '<Event %s, %d wait>' % ('set' if self.is_set else 'clear', len(self._waiters))
 
     def set(self) -> None:
-        """Raise the flag and let all go on who wait for it."""
+        """Raise the flag, and let all coroutines go on that wait for it."""
         self.is_set = True
         waiters, self._waiters = self._waiters, []
         for waiter in waiters:
@@ -169,21 +161,31 @@ class Timer:
             call(*args)
 
 
-class Alarm:
-    """One timer for many times: its call is made at the earliest that was asked for.
+class TimerLoop(Protocol):
+    """What an Alarm uses of a loop."""
 
-    Whoever is called then asks for the next. Arguments: loop: the call's; call: what is called.
+    def time(self) -> float:
+        """Return seconds that never go back."""
+
+    def call_later(self, seconds: float, call: Callable[..., Any], *args: Any) -> Timer:
+        """Call something after so many seconds."""
+
+
+class Alarm:
+    """One timer for many times: its call is made at the earliest that was set.
+
+    The call sets the next time. Arguments: loop; call: what is called.
     """
 
     __slots__ = ('_call', '_loop', '_timer')
 
-    def __init__(self, loop: Any, call: Callable[[], Any]) -> None:
+    def __init__(self, loop: TimerLoop, call: Callable[[], Any]) -> None:
         self._loop = loop
         self._call = call
         self._timer: Optional[Timer] = None
 
     def set(self, when: float) -> None:
-        """See to it that the call is made then, or before; an infinite time asks for nothing."""
+        """Make the call then, or before; an infinite time sets nothing."""
         timer = self._timer
         if timer is not None and timer.waits:
             if timer.when <= when:
@@ -201,8 +203,8 @@ class Alarm:
 class Task(Generic[T]):
     """A coroutine on its way. Await it for its result; ``cancel()`` ends it early.
 
-    Attributes: done; asked: whether somebody takes the outcome, so that the log does not tell an
-    error; name: of the coroutine, for logs.
+    Attributes: done; asked: whether the outcome was asked for, else an error is logged; name: of
+    the coroutine, for logs.
     """
 
     __slots__ = (
@@ -263,7 +265,7 @@ class Task(Generic[T]):
         return cast(T, self._value)
 
     def add_done_callback(self, call: Callable[[Task[T]], Any]) -> None:
-        """Call something with the task when it is done, in a turn; at once if it is."""
+        """Call something with the task when it is done, in the loop; at once if it is."""
         self.asked = True
         if self.done:
             call(self)
@@ -273,14 +275,15 @@ class Task(Generic[T]):
     def cancel(self) -> bool:
         """Raise TaskCancelled where the coroutine waits. Returns False if it is done.
 
-        In a turn of the loop. A coroutine that is running gets it when it waits next.
+        Only for the thread that runs the loop. A coroutine that is running gets it when it waits
+        next.
         """
         if self.done:
             return False
         self._cancelling = True
         if self._parked is not None:
-            self._parked._task = None
-            self._resume()
+            self._parked.task = None
+            self.resume()
         return True
 
     def __await__(self) -> Generator[Any, None, T]:
@@ -290,11 +293,12 @@ class Task(Generic[T]):
             yield from waiter.__await__()
         return self.result()
 
-    def _resume(self) -> None:
+    def resume(self) -> None:
+        """Let the coroutine go on soon: what it waited for has come."""
         self._parked = None
-        self._scheduler.call_soon(self._step)
+        self._scheduler.call_soon(self.step)
 
-    def _step(self) -> None:
+    def step(self) -> None:
         """Let the coroutine run until it waits for something."""
         if self.done or self._running:
             return
@@ -309,7 +313,7 @@ class Task(Generic[T]):
             self._finish(stop.value, None)
         except TaskCancelled:
             self._finish(None, Cancelled('%s was cancelled' % self.name))
-        except KafkaError as error:  # belongs to whoever waits for the task, or is kept for logs
+        except KafkaError as error:  # raised again by result(), or kept for logs
             self._finish(None, without_frames(error))
         except Exception as error:
             self._finish(None, error)
@@ -323,21 +327,21 @@ class Task(Generic[T]):
 
     def _park(self, parked: Optional[Waiter[Any]]) -> None:
         if parked is None or parked.done or self._cancelling:
-            self._scheduler.call_soon(self._step)
+            self._scheduler.call_soon(self.step)
         else:
             self._parked = parked
-            parked._task = self
+            parked.task = self
 
     def _finish(self, value: Optional[T], error: Optional[BaseException]) -> None:
         self.done = True
         self._value, self._error = value, error
-        self._scheduler._forget(self)
+        self._scheduler.forget(self)
         callbacks, self._callbacks = self._callbacks, []
         for call in callbacks:
             self._scheduler.call_soon(call, self)
 
-    def _drop(self) -> None:
-        """End at once: the coroutine has had its time."""
+    def drop(self) -> None:
+        """End at once, without a chance to await anything: the loop is being closed."""
         self.done = True
         self._error = Cancelled('%s was left behind' % self.name)
         if self._running:  # it is itself that ends the loop, and cannot be closed
@@ -348,37 +352,49 @@ class Task(Generic[T]):
             log.exception('%s failed while it was left behind', self.name)
 
 
-class Scheduler:
-    """Tasks and timers in their order. Of one thread at a time, the one that runs the turn."""
+#: A call and its arguments.
+Call = Tuple[Callable[..., Any], Tuple[Any, ...]]
+#: Timers in a heap; the number keeps those of one time in the order in which they were set.
+Timers = List[Tuple[float, int, Timer]]
 
-    def __init__(self) -> None:
-        # Any thread may append: that is atomic.
-        self._ready: Deque[Tuple[Callable[..., Any], Tuple[Any, ...]]] = deque()
-        self._timers: List[Tuple[float, int, Timer]] = []
+
+class Scheduler:
+    """Tasks, timers and ready calls in their order, for the one thread that runs the loop.
+
+    Arguments: time: returns seconds that never go back.
+
+    Attributes: ready: the calls to make next, which any thread may append to; timers: a heap, one
+    list for as long as the loop is in use; tasks: those that have begun and are not done, in the
+    order in which they began; time.
+    """
+
+    def __init__(self, time: Callable[[], float]) -> None:
+        self.time = time
+        self.ready: Deque[Call] = deque()
+        self.timers: Timers = []
+        self.tasks: Dict[Task[Any], None] = {}
         self._timers_made = 0
         self._clean_at = CLEAN_AT
-        self._tasks: Dict[Task[Any], None] = {}  # in the order they began
 
-    def time(self) -> float:
-        """Return seconds that never go back."""
-        raise NotImplementedError
+    def __repr__(self) -> str:
+        return '<Scheduler tasks=%d timers=%d>' % (len(self.tasks), len(self.timers))
 
-    # ------------------------------------------------------------ in a turn
+    # ------------------------------------------------------------ for coroutines
 
     def spawn(self, coroutine: Coroutine[Any, Any, T]) -> Task[T]:
         """Begin a coroutine; it runs first after the caller has returned to the loop."""
         task = Task(self, coroutine)
-        self._tasks[task] = None
-        self.call_soon(task._step)
+        self.tasks[task] = None
+        self.call_soon(task.step)
         return task
 
     def call_soon(self, call: Callable[..., Any], *args: Any) -> None:
         """Call something after the caller has returned to the loop."""
-        self._ready.append((call, args))
+        self.ready.append((call, args))
 
     def take_only(self, call: Callable[[], Any]) -> bool:
-        """Forget a call that is the only one that is ready, for who makes it now; tell whether."""
-        ready = self._ready
+        """Remove a call if it is the only ready one, for a caller that makes it now."""
+        ready = self.ready
         if len(ready) == 1 and ready[0][0] == call:
             ready.popleft()  # others only append
             return True
@@ -388,11 +404,11 @@ class Scheduler:
         """Call something after so many seconds; those of one time in the order they were given."""
         timer = Timer(self.time() + max(0.0, seconds), call, args)
         self._timers_made += 1
-        heapq.heappush(self._timers, (timer.when, self._timers_made, timer))
-        if len(self._timers) >= self._clean_at:
-            self._timers = [each for each in self._timers if each[2].waits]
-            heapq.heapify(self._timers)
-            self._clean_at = max(CLEAN_AT, 2 * len(self._timers))
+        heapq.heappush(self.timers, (timer.when, self._timers_made, timer))
+        if len(self.timers) >= self._clean_at:
+            self.timers[:] = [each for each in self.timers if each[2].waits]
+            heapq.heapify(self.timers)
+            self._clean_at = max(CLEAN_AT, 2 * len(self.timers))
         return timer
 
     async def sleep(self, seconds: float) -> None:
@@ -439,26 +455,37 @@ class Scheduler:
                 task.cancel()
                 task.asked = True
 
-    # ------------------------------------------------------------ for who runs it
+    # ------------------------------------------------------------ for the loop that runs it
 
-    def _next_time(self) -> Optional[float]:
+    def begin(self, task: Task[Any]) -> None:
+        """Take on a task that was made elsewhere, and let it run until it waits."""
+        self.tasks[task] = None
+        task.step()
+
+    def cancel(self, task: Task[Any]) -> None:
+        """Cancel a task, also one that begin() was never called with."""
+        if task in self.tasks:
+            task.cancel()
+        elif not task.done:
+            task.drop()
+
+    def next_time(self) -> Optional[float]:
         """Return when the next timer is due, None if there is none."""
-        timers = self._timers
+        timers = self.timers
         while timers and not timers[0][2].waits:
             heapq.heappop(timers)
         return timers[0][0] if timers else None
 
-    def _run_timers(self, now: float) -> None:
+    def run_timers(self, now: float) -> None:
         """Run what was due up to a time."""
-        timers = self._timers
+        timers = self.timers
         while timers and timers[0][0] <= now:
             timer = heapq.heappop(timers)[2]
             self._guarded(timer.run, ())
-            timers = self._timers  # may have been cleaned
 
-    def _run_ready(self) -> None:
+    def run_ready(self) -> None:
         """Run what is ready now, and not what becomes ready by that."""
-        ready = self._ready
+        ready = self.ready
         for _ in range(len(ready)):
             call, args = ready.popleft()
             try:
@@ -470,27 +497,38 @@ class Scheduler:
         try:
             call(*args)
         except Exception:
-            # Nobody waits for a call, and it must not keep the others from being made.
+            # No caller would get it, and the other calls have to be made.
             log.exception('a call of the loop failed: %r', call)
 
-    def _forget(self, task: Task[Any]) -> None:
-        self._tasks.pop(task, None)
+    def forget(self, task: Task[Any]) -> None:
+        """Remove a task that is done."""
+        self.tasks.pop(task, None)
 
-    def _drop_all(self) -> None:
+    def drop_all(self) -> None:
         """End and forget everything."""
-        for task in list(self._tasks):
-            self._tasks.pop(task, None)
-            task._drop()
-        self._ready.clear()
-        self._timers.clear()
+        for task in list(self.tasks):
+            self.tasks.pop(task, None)
+            task.drop()
+        self.ready.clear()
+        self.timers.clear()
+
+    def abandon(self) -> Tuple[Dict[Task[Any], None], Deque[Call], Timers]:
+        """Begin without any task, call or timer; return the old ones, of which nothing was ended.
+
+        For the child of a fork: a coroutine that is dropped runs its ``finally`` blocks, which
+        belong to the parent.
+        """
+        old = self.tasks, self.ready, self.timers
+        self.tasks, self.ready, self.timers = {}, deque(), []
+        return old
 
 
 def without_frames(error: E) -> E:
     """Return an error without tracebacks, nor those of its causes.
 
-    Errors of connections are kept for as long as the client lives. By way of the frames of the turn
-    they happened in, which a caller of the client may have run, they would keep that caller, the
-    client and all that belongs to it from being collected.
+    Errors of connections are kept for as long as the client lives. The frames in a traceback
+    include those of the caller that ran the loop, and would keep it, the client and all that
+    belongs to it from being collected.
     """
     seen: Optional[BaseException] = error
     for _ in range(_MOST_CAUSES):

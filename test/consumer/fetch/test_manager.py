@@ -438,7 +438,7 @@ def test_who_has_nothing_new_is_asked_again_in_the_turn_of_its_answer():
     rig.idle()
     rig.loop.advance(0.5)
     rig.sent[-1].respond()
-    rig.loop._run_ready()
+    rig.loop.run_ready()
     assert rig.open is not None and rig.open.asked == {}
 
 

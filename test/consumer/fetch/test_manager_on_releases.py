@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafka.errors import KafkaConnectionError, RecordTooLargeError
-from kafka.net.link_parts import LinkState
+from kafka.net.node_connection import ConnectionState
 from kafka.net.security import SecuritySettings
 from kafka.protocol.metadata import MetadataRequest, MetadataRequestTopic
 from kafka.structs import TopicPartition
@@ -312,7 +312,7 @@ def test_a_connection_that_nobody_needs_is_closed_and_made_anew(rig_of):
     for at in rig.partitions:
         rig.subscription.pause(at)
     rig.rest(30.0)
-    assert rig.pool.fetch_link(0).state is LinkState.DISCONNECTED and not rig.fetcher.errors
+    assert rig.pool.fetch_link(0).state is ConnectionState.DISCONNECTED and not rig.fetcher.errors
     fill(rig, 1)
     for at in rig.partitions:
         rig.subscription.resume(at)

@@ -13,7 +13,7 @@ from kafka.coordinator.classic.assignors import AssignorError
 from kafka.coordinator.classic.state_machine import ClassicMembership, Heartbeats
 from kafka.coordinator.protocol import ConsumerProtocolMemberAssignment
 from kafka.errors import FencedInstanceIdError, InconsistentGroupProtocolError, ProtocolError
-from kafka.net.link_parts import LinkState
+from kafka.net.node_connection import ConnectionState
 from kafka.protocol.group import HeartbeatResponse, JoinGroupResponse, SyncGroupResponse
 from kafka.testing.errors import REBALANCE_IN_PROGRESS, UNKNOWN_MEMBER_ID
 from kafka.testing.faults import Error, Hang
@@ -233,21 +233,27 @@ def test_who_left_while_its_join_was_parked_comes_back_on_another_connection(wor
     world.until(lambda: reader.member._membership.state.value == 'joining')
     link = reader.member._parking
     reader.leave()
-    assert link.state is LinkState.CLOSED
+    assert link.state is ConnectionState.CLOSED
     reader.polls = True
     began = world.loop.time()
     world.settle()
     assert world.loop.time() - began < 5
 
 
+def links_of_groups(pool):
+    """Return the connections that are there for groups alone."""
+    others = [*pool._connections.common.values(), *pool._connections.fetches.values()]
+    return [each for each in pool._connections.all() if each not in others]
+
+
 def test_a_member_has_two_connections_to_its_coordinator(world):
     reader = alone(world)
     world.run(5)
-    assert len(reader.pool._group_links.links()) == 2
+    assert len(links_of_groups(reader.pool)) == 2
     world.loop.call_soon(reader.member.rejoin, 'because')
     world.until(lambda: reader.member.rebalances == 2)
     reader.leave()
-    assert len(reader.pool._group_links.links()) == 2
+    assert len(links_of_groups(reader.pool)) == 2
     assert world.requests('LEAVE_GROUP')
 
 
@@ -305,7 +311,7 @@ def test_close_ends_everything(world, when):
     world.cluster.forget_requests()
     world.run(20)
     assert world.cluster.requests == []
-    assert not [task for task in world.loop._tasks if 'Member' in task.name]
+    assert not [task for task in world.loop.tasks if 'Member' in task.name]
 
 
 # ---------------------------------------------------------------- assignors

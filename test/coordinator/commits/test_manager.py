@@ -209,7 +209,7 @@ class Rig:
             self.loop.settle()
             if task.done:
                 return task.result()
-            due = self.loop._next_time()
+            due = self.loop.next_time()
             assert due is not None, 'it waits for nothing'
             self.loop.advance(max(0.0, due - self.loop.now))
         raise AssertionError('it does not end')

@@ -46,7 +46,7 @@ def test_partitions_chosen_by_the_program_make_no_member():
     driven.subscription.assign_from_user([A0])
     driven.poll()
     driven.member.polled(driven.loop.now)
-    assert not driven.loop._ready
+    assert not driven.loop.ready
     assert driven.pool.looked_up == 0
 
 
@@ -162,9 +162,9 @@ def test_an_idle_member_has_one_timer_and_no_coroutine():
     driven = joined()
     for _ in range(5):
         driven.beat(1)
-        assert len([each for each in driven.loop._timers if each[2].waits]) == 1
-        assert not driven.loop._tasks
-        assert not driven.loop._ready
+        assert len([each for each in driven.loop.timers if each[2].waits]) == 1
+        assert not driven.loop.tasks
+        assert not driven.loop.ready
 
 
 def test_who_hurries_leaves_no_timer_behind():
@@ -172,7 +172,7 @@ def test_who_hurries_leaves_no_timer_behind():
     driven.beat(1)
     driven.member.rejoin('the program wishes it')
     driven.loop.settle()
-    assert len([each for each in driven.loop._timers if each[2].waits]) == 1
+    assert len([each for each in driven.loop.timers if each[2].waits]) == 1
 
 
 def test_heartbeats_go_on_while_the_program_is_at_a_step():
@@ -269,7 +269,7 @@ def test_polls_of_a_member_that_has_failed_wake_nobody():
     driven.pool.unreachable = [GroupAuthorizationFailedError('g')]
     driven.poll()
     driven.member.polled(driven.loop.now)
-    assert not driven.loop._ready
+    assert not driven.loop.ready
 
 
 # ---------------------------------------------------------------- reconciliation
@@ -378,8 +378,8 @@ def test_what_is_not_subscribed_any_more_keeps_nobody_busy():
     driven.wait()
     driven.take(2, {'a': [0, 1], 'b': [0]})
     assert driven.member.step is None
-    assert not driven.loop._tasks
-    assert not driven.loop._ready
+    assert not driven.loop.tasks
+    assert not driven.loop.ready
 
 
 def test_more_than_is_offered_comes_after_it():

@@ -369,5 +369,5 @@ def test_closing_ends_everything_and_tells_nobody():
     driven.loop.advance(200)
     assert driven.waiting == []
     assert driven.pool.the_link.farewells == []
-    assert not driven.loop._tasks
+    assert not driven.loop.tasks
     assert driven.member.step is None

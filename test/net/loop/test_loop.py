@@ -14,9 +14,8 @@ import time
 import pytest
 
 from kafka.errors import IllegalStateError, KafkaError, KafkaTimeoutError
-from kafka.net.loop import threads as driving
+from kafka.net.loop import loop as loops
 from kafka.net.loop.loop import Loop
-from kafka.net.loop.parked import Entry, Parked
 
 
 @pytest.fixture
@@ -68,53 +67,54 @@ def test_a_call_without_anything_left_behind_starts_no_thread(loop):
 def test_an_answer_that_is_awaited_for_long_keeps_no_thread_awake(loop, monkeypatch):
     """A consumer always awaits one: neither who polls nor the background may nap meanwhile."""
     rests = []
-    monkeypatch.setattr(loop, '_rest', lambda now, rest=loop._rest: rests.append(rest(now)))
+    rest = loop._background_sleep
+    monkeypatch.setattr(loop, '_background_sleep', lambda now: rests.append(rest(now)))
     loop.start()
-    until(lambda: rests or loop._rests_until)
-    loop.owed += 1
+    until(lambda: rests or loop._sleeps_until)
+    loop.pending += 1
     loop.call_later(0.01, int)  # so that something is overdue where the last turn was left
     loop.wait(lambda: False, 0.001)
-    turns, rested = loop._turns, len(rests)
+    turns, rested = loop._iterations, len(rests)
     loop.wait(lambda: False, 0.2)
-    loop.owed -= 1
-    assert loop._turns - turns < 10
+    loop.pending -= 1
+    assert loop._iterations - turns < 10
     assert len(rests) - rested < 10
 
 
 def test_the_background_leaves_the_turn_to_who_was_called_to_take_it_over(loop, monkeypatch):
     """Else it is in a poll again when that one gets to look, and both hand the turn to and fro."""
-    rests, rest = [], loop._rest
-    monkeypatch.setattr(loop, '_rest', lambda now: (rests.append(now), rest(now)))
+    rests, rest = [], loop._background_sleep
+    monkeypatch.setattr(loop, '_background_sleep', lambda now: (rests.append(now), rest(now)))
     loop.start()
-    loop.owed += 1
-    loop._ring()
+    loop.pending += 1
+    loop._wake_background()
     until(lambda: loop._polling)
-    heir = Parked(lambda: False)
-    loop._heirs.append(Entry(heir))
+    driver = loops.WaitingThread(lambda: False)
+    loop._next_drivers.append(loops.Entry(driver))
     loop._handed_at = math.inf
     loop._poller.wake()
-    until(lambda: rests and not loop._turn.locked())
-    turns = loop._turns
+    until(lambda: rests and not loop._driver_lock.locked())
+    turns = loop._iterations
     for count in range(len(rests), len(rests) + 3):
-        loop._ring()
+        loop._wake_background()
         until(lambda count=count: len(rests) > count)
-    assert loop._turns == turns
-    loop._heirs.clear()  # it passes on without having taken it
-    loop._pass_on()
+    assert loop._iterations == turns
+    loop._next_drivers.clear()  # it passes on without having taken it
+    loop._notify_next_driver()
     until(lambda: loop._polling)
-    loop.owed -= 1
+    loop.pending -= 1
 
 
 def test_the_background_goes_on_when_nobody_takes_the_turn_that_was_handed_over(loop):
     """An exception may end a caller between being called and taking over."""
     loop.start()
-    heir = Parked(lambda: False)
-    loop._heirs.append(Entry(heir))
-    loop.owed += 1
-    loop._pass_on()
+    driver = loops.WaitingThread(lambda: False)
+    loop._next_drivers.append(loops.Entry(driver))
+    loop.pending += 1
+    loop._notify_next_driver()
     until(lambda: loop._polling)
-    assert loop._heirs == []
-    loop.owed -= 1
+    assert loop._next_drivers == []
+    loop.pending -= 1
 
 
 def test_ctrl_c_in_close_closes_without_waiting(loop, monkeypatch):
@@ -122,12 +122,12 @@ def test_ctrl_c_in_close_closes_without_waiting(loop, monkeypatch):
         raise KeyboardInterrupt
 
     loop.call_threadsafe(loop.spawn, loop.sleep(600))
-    until(lambda: loop._tasks and threads_named('test-network-thread'))
+    until(lambda: loop._scheduler.tasks and threads_named('test-network-thread'))
     monkeypatch.setattr(loop, 'wait', interrupted)
     with pytest.raises(KeyboardInterrupt):
         loop.close(600)
     until(lambda: not threads_named('test-network-thread'))
-    assert loop._closed and not loop._tasks
+    assert loop._closed and not loop._scheduler.tasks
 
 
 @pytest.mark.parametrize('timeout', [0.05, 0.3])
@@ -137,8 +137,8 @@ def test_the_time_out_is_kept_within_a_tenth(loop, timeout):
         loop.run(loop.sleep(30), timeout)
     assert timeout <= time.monotonic() - began < timeout * 1.1 + 5  # a busy machine
     assert loop.run(returns(1), 1) == 1
-    loop.wait(lambda: not loop._tasks, 1)
-    assert not loop._tasks  # it was cancelled
+    loop.wait(lambda: not loop._scheduler.tasks, 1)
+    assert not loop._scheduler.tasks  # it was cancelled
 
 
 def test_wait_tells_whether_it_is_done(loop):
@@ -229,7 +229,7 @@ def test_close_lets_coroutines_clean_up(loop):
             seen.append('cleaned')
 
     loop.call_threadsafe(loop.spawn, work())
-    loop.wait(lambda: loop._tasks, 1)
+    loop.wait(lambda: loop._scheduler.tasks, 1)
     loop.close()
     assert seen == ['cleaned']
 
@@ -259,7 +259,7 @@ def test_close_ends_a_caller_that_waits(loop):
     callers = [threading.Thread(target=call) for _ in range(3)]
     for caller in callers:
         caller.start()
-    until(lambda: len(loop._parked) == 3)
+    until(lambda: len(loop._waiting) == 3)
     loop.close()
     for caller in callers:
         caller.join(5)
@@ -306,7 +306,7 @@ def test_close_from_a_call_of_the_loop_closes_what_is_open(loop):
 
     with pytest.raises(KafkaError):
         loop.run(close(), 5)
-    assert not loop._tasks and loop._closed
+    assert not loop._scheduler.tasks and loop._closed
 
 
 def run_program(text, **kwargs):
@@ -427,7 +427,7 @@ def test_ctrl_c_ends_a_blocked_call_and_the_loop_goes_on(parked):
         if %r:
             over = threading.Event()
             loop.call_threadsafe(over.wait)  # in the background
-            while not loop._turn.locked():
+            while not loop._driver_lock.locked():
                 time.sleep(0.001)
         threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
         began = time.monotonic()
@@ -448,7 +448,7 @@ def test_ctrl_c_ends_a_blocked_call_and_the_loop_goes_on(parked):
 
 def test_a_broker_that_hangs_up_is_noticed_though_nobody_waits_for_it(loop, monkeypatch):
     """Nothing is owed: somebody looks once a second, here more often."""
-    monkeypatch.setattr(driving, 'HEARTBEAT', 0.02)
+    monkeypatch.setattr(loops, 'HEARTBEAT', 0.02)
     is_over = threading.Event()
 
     async def read(transport):
@@ -461,7 +461,7 @@ def test_a_broker_that_hangs_up_is_noticed_though_nobody_waits_for_it(loop, monk
         transport = loop.run(loop.connect(address, 10), 10)
         accepted, _ = listener.accept()
         loop.call_threadsafe(lambda: loop.spawn(read(transport)))
-        until(lambda: loop.owed == 0 and not loop._ready and not loop._turn.locked())
+        until(lambda: loop.pending == 0 and not loop._ready and not loop._driver_lock.locked())
         accepted.close()
         assert is_over.wait(10)
 

@@ -125,7 +125,7 @@ def test_a_cancelled_coroutine_may_clean_up_and_its_waiters_hear_of_it(loop):
     assert isinstance(task.exception, Cancelled)
     assert isinstance(waiting.exception, Cancelled)
     assert task.cancel() is False
-    assert loop._next_time() is None  # the timer of the sleep is gone
+    assert loop.next_time() is None  # the timer of the sleep is gone
 
 
 def test_cancelling_before_the_first_step_runs_nothing(loop):
@@ -180,7 +180,7 @@ def test_within_cancels_what_takes_too_long(loop):
     task = loop.spawn(outer())
     loop.advance(20)
     assert task.result() == 1002
-    assert not loop._tasks
+    assert not loop.tasks
 
 
 def test_within_passes_results_and_errors(loop):
@@ -196,7 +196,7 @@ def test_cancelling_the_outer_of_within_cancels_the_inner(loop):
     loop.advance(1)
     outer.cancel()
     loop.settle()
-    assert not loop._tasks
+    assert not loop.tasks
 
 
 def test_gather_keeps_the_order(loop):
@@ -213,7 +213,7 @@ def test_gather_cancels_the_rest_at_an_error(loop):
     task = loop.spawn(loop.gather(raises(KeyError()), loop.sleep(10)))
     loop.advance(1)
     assert isinstance(task.exception, KeyError)
-    assert not loop._tasks
+    assert not loop.tasks
 
 
 def test_an_event_lets_all_go_on(loop):
@@ -243,7 +243,7 @@ def test_timers_run_in_order_and_only_once(loop):
 def test_cancelled_timers_do_not_pile_up(loop):
     for _ in range(5000):
         loop.call_later(1000, print).cancel()
-    assert len(loop._timers) < 2000
+    assert len(loop.timers) < 2000
 
 
 def test_an_alarm_calls_once_at_the_earliest_of_its_times(loop):

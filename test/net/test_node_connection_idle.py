@@ -7,7 +7,7 @@ import pytest
 from kafka.errors import KafkaConnectionError
 from kafka.testing.faults import Cut, Delay
 from test.hostile_servers import nobody
-from test.net.test_broker import ASK, Sim, link_to
+from test.net.test_node_connection import ASK, Sim, link_to
 
 
 def test_who_was_left_alone_may_hang_up_without_being_left_alone_for_it():

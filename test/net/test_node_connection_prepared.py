@@ -9,7 +9,7 @@ from kafka.producer.producer_batch import ProducerBatch
 from kafka.protocol.produce_template import ProduceTemplate
 from kafka.structs import TopicPartition
 from kafka.testing.faults import Cut, DropResponse, Error, Hang, Slow, Throttle
-from test.net.test_broker import ASK, Sim
+from test.net.test_node_connection import ASK, Sim
 
 
 class Answer:

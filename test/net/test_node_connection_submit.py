@@ -8,7 +8,7 @@ from kafka.errors import KafkaError, KafkaTimeoutError
 from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.produce import ProduceRequest
 from kafka.testing.faults import Hang
-from test.net.test_broker import ASK, Sim
+from test.net.test_node_connection import ASK, Sim
 
 
 @pytest.fixture

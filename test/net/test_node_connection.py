@@ -7,6 +7,7 @@ import socket
 import struct
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -24,8 +25,7 @@ from kafka.errors import (
 )
 from kafka.net import mechanisms
 from kafka.net.attempts import Attempt, at_stage, describe, hint_for, stage_of
-from kafka.net.broker import BrokerLink
-from kafka.net.link_parts import TRANSITIONS, LinkState, backoff_seconds
+from kafka.net.node_connection import TRANSITIONS, ConnectionState, NodeConnection, ReconnectBackoff
 from kafka.net.sasl.mechanism import Mechanism
 from kafka.net.security import SecuritySettings
 from kafka.net.settings import NetSettings
@@ -57,7 +57,7 @@ class Sim:
 
     def make(self, **settings):
         host, _, port = self.cluster.bootstrap.partition(':')
-        return BrokerLink(
+        return NodeConnection(
             self.loop,
             NetSettings(**settings),
             host,
@@ -86,7 +86,7 @@ def sim():
 
 
 def link_to(loop, port, **settings):
-    return BrokerLink(loop, NetSettings(**settings), '127.0.0.1', port)
+    return NodeConnection(loop, NetSettings(**settings), '127.0.0.1', port)
 
 
 def port_of(cluster):
@@ -126,7 +126,7 @@ def test_tls_and_a_login(loop, mechanism):
             'ssl_cafile': cluster.ca_file,
         }
         security = SecuritySettings.from_options(options)
-        link = BrokerLink(loop, NetSettings(security=security), 'localhost', port_of(cluster))
+        link = NodeConnection(loop, NetSettings(security=security), 'localhost', port_of(cluster))
         assert loop.run(link.request(ASK), 20).brokers
         link.close()
 
@@ -209,7 +209,7 @@ def test_hostile_answers_later_end_the_connection_and_the_next_one_works(loop, a
         honest, server.answers[3] = server.answers[3], answer
         with pytest.raises(KafkaError):
             loop.run(link.request(ASK), 20)
-        assert link.state is LinkState.DISCONNECTED
+        assert link.state is ConnectionState.DISCONNECTED
         server.answers[3] = honest
         assert loop.run(link.request(ASK), 20).brokers
         link.close()
@@ -249,7 +249,7 @@ def test_a_peer_that_stops_reading(loop):
 
         with pytest.raises(KafkaTimeoutError, match='did not answer ProduceRequest'):
             loop.run(ask(), 20)
-        assert link.state is LinkState.DISCONNECTED
+        assert link.state is ConnectionState.DISCONNECTED
         ended.set()
 
 
@@ -463,7 +463,7 @@ def test_an_idle_connection_is_closed_and_made_anew(sim):
     sim.loop.wait(lambda: False, 50)
     assert sim.link.is_ready
     sim.loop.wait(lambda: False, 70)
-    assert sim.link.state is LinkState.DISCONNECTED
+    assert sim.link.state is ConnectionState.DISCONNECTED
     assert sim.lost == []
     assert sim.link.backoff == 0
     sim.ask()
@@ -508,11 +508,11 @@ def test_closing_fails_what_waits(sim):
         sim.ask()
     with pytest.raises(IllegalStateError):
         sim.ask()
-    assert repr(sim.link).startswith('<BrokerLink bootstrap ')
+    assert repr(sim.link).startswith('<NodeConnection bootstrap ')
 
 
-@pytest.mark.parametrize('state', list(LinkState))
-@pytest.mark.parametrize('target', list(LinkState))
+@pytest.mark.parametrize('state', list(ConnectionState))
+@pytest.mark.parametrize('target', list(ConnectionState))
 def test_only_the_moves_of_the_table_are_made(sim, state, target):
     link = sim.make()
     link.state = state
@@ -524,16 +524,19 @@ def test_only_the_moves_of_the_table_are_made(sim, state, target):
             link._move(target)
 
 
-def test_back_off_by_the_rule():
-    assert backoff_seconds(0.1, 1, 0, 1.0) == 0
-    assert [backoff_seconds(0.1, 1, n, 1.0) for n in (1, 2, 3, 4, 5, 500)] == [
-        0.1,
-        0.2,
-        0.4,
-        0.8,
-        1,
-        1,
-    ]
+def test_each_failed_attempt_may_take_longer_and_delays_the_next():
+    backoff = ReconnectBackoff(
+        NetSettings(reconnect_backoff=0.1, reconnect_backoff_max=0.3, setup_timeout=1),
+        SimpleNamespace(uniform=lambda low, high: 1.0),
+    )
+    assert backoff.setup_seconds() == 1
+    waits = []
+    for backoff.failures in (1, 2, 3):
+        backoff.wait_from(100.0, backoff.failures)
+        waits.append(round(backoff.until - 100.0, 3))
+    assert waits == [0.1, 0.2, 0.3]
+    assert backoff.setup_seconds() == 8
+    assert repr(backoff) == '<ReconnectBackoff failures=3>'
 
 
 # ---------------------------------------------------------------- attempts
@@ -570,7 +573,7 @@ def test_all_addresses_of_a_name_are_tried(loop, monkeypatch):
             return [(socket.AF_INET, socket.SOCK_STREAM, 6, '', end) for end in ends]
 
         monkeypatch.setattr(socket, 'getaddrinfo', look_up)
-        link = BrokerLink(loop, NetSettings(), 'broker', port)
+        link = NodeConnection(loop, NetSettings(), 'broker', port)
         loop.run(link.ready(), 20)
         link.close()
 
@@ -589,7 +592,7 @@ def test_wrong_credentials_are_tried_at_one_address_only(loop, monkeypatch):
                 'sasl_plain_password': 'wrong',
             }
         )
-        link = BrokerLink(loop, NetSettings(security=security), 'broker', port)
+        link = NodeConnection(loop, NetSettings(security=security), 'broker', port)
         with pytest.raises(SaslAuthenticationFailedError):
             loop.run(link.ready(), 20)
         assert [each.ip for each in link.attempts] == ['127.0.0.1']

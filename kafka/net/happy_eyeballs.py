@@ -1,10 +1,14 @@
-"""Several ways to one end, tried at intervals until one works."""
+"""Several servers tried at intervals until one answers, as Happy Eyeballs does (RFC 8305).
+
+Used by the bootstrap and by the choice of any broker, in the thread that runs the loop.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Callable, Coroutine, List, Sequence, TypeVar
+from typing import Any, Callable, Coroutine, List, Optional, Sequence, TypeVar
 
 from kafka.errors import KafkaError
+from kafka.net.loop.event_loop import EventLoop
 from kafka.net.loop.tasks import Event, Task
 
 __all__ = ['first_of']
@@ -13,19 +17,19 @@ T = TypeVar('T')
 
 
 async def first_of(
-    loop: Any, ways: Sequence[Callable[[], Coroutine[Any, Any, T]]], interval: float
+    loop: EventLoop, attempts: Sequence[Callable[[], Coroutine[Any, Any, T]]], interval: float
 ) -> T:
-    """Return the result of the first way that works; the others are cancelled.
+    """Return the result of the first attempt that succeeds; the others are cancelled.
 
-    Each is begun when the one before has failed, or has not ended after `interval` seconds: a host
-    that does not answer holds nothing up.
+    Each is begun when the one before has failed, or has not ended after `interval` seconds, so that
+    a host that does not answer delays nothing.
 
-    When none works it raises the error of the last that failed, or better one of those that trying
-    again does not cure. `ways` must not be empty.
+    When all fail it raises the first error that is not retriable, else the last error. `attempts`
+    must not be empty.
     """
     tasks: List[Task[T]] = []
     ended = Event()
-    waiting = list(ways)
+    waiting = list(attempts)
     failures: List[KafkaError] = []
     try:
         while True:
@@ -50,7 +54,7 @@ async def first_of(
             task.cancel()
 
 
-async def _ended_or(loop: Any, ended: Event, seconds: Any) -> None:
+async def _ended_or(loop: EventLoop, ended: Event, seconds: Optional[float]) -> None:
     """Wait until something has ended, or so many seconds."""
     if seconds is None:
         await ended.wait()

@@ -7,7 +7,8 @@ import random
 import pytest
 
 from kafka.errors import Cancelled
-from kafka.net.link_parts import LinkState
+from kafka.net.broker_connections import BrokerConnections
+from kafka.net.node_connection import ConnectionState
 from kafka.net.pool import Pool
 from kafka.net.settings import NetSettings, parse_servers
 from kafka.protocol.metadata import MetadataRequest
@@ -63,7 +64,7 @@ def test_a_coordinator_that_moved_is_found_once_it_is_forgotten(sim, parks):
     assert loop.run(pool.group_link('g', parks), 30) is before
     pool.forget_coordinator(0, 'g')
     assert loop.run(pool.group_link('g', parks), 30).node_id == 0
-    assert before.state is LinkState.CLOSED
+    assert before.state is ConnectionState.CLOSED
 
 
 def test_who_still_waits_at_a_former_coordinator_gets_the_answer(sim):
@@ -79,7 +80,7 @@ def test_who_still_waits_at_a_former_coordinator_gets_the_answer(sim):
     loop.wait(lambda: asked.done, 10)
     assert asked.result().brokers
     loop.run(pool.group_link('g'), 30)
-    assert before.state is LinkState.CLOSED
+    assert before.state is ConnectionState.CLOSED
 
 
 def test_a_broken_connection_is_opened_again(sim):
@@ -104,8 +105,9 @@ def test_one_that_is_closed_while_it_connects_is_asked_for_again(sim):
     cluster, loop, pool = sim
     loop.run(pool.coordinator(0, 'g'), 30)
     found = loop.spawn(pool.group_link('g'))
-    loop.wait(lambda: pool._group_links.links(), 1)
-    (link,) = pool._group_links.links()
+    table = pool._connections.of_group('g', False)
+    loop.wait(lambda: table, 1)
+    (link,) = table.values()
     link._connecting.add_done_callback(lambda task: link.close())
     loop.wait(lambda: found.done, 10)
     assert isinstance(found.exception, Cancelled)
@@ -165,22 +167,24 @@ class Changing(dict):
 def test_any_thread_may_ask_whether_a_connection_is_open_while_they_change(sim):
     cluster, loop, pool = sim
     loop.run(pool.group_link('g'), 30)
-    links = pool._group_links
-    links._tables = Changing({key: Changing(table) for key, table in links._tables.items()})
+    connections = pool._connections
+    groups = connections._groups.items()
+    connections._groups = Changing({key: Changing(table) for key, table in groups})
     assert pool.is_connected
 
 
 def test_any_thread_may_ask_whether_a_connection_is_open_while_a_spare_one_goes(sim, monkeypatch):
     cluster, loop, pool = sim
     looks = iter([pool.link(0), None])
-    monkeypatch.setattr(Pool, '_spare', property(lambda pool: next(looks)), raising=False)
-    assert None not in pool._all_links()
+    spare = property(lambda connections: next(looks))
+    monkeypatch.setattr(BrokerConnections, 'spare', spare, raising=False)
+    assert None not in pool._connections.all()
     monkeypatch.undo()
 
 
 def test_after_close_nothing_is_left_open(sim):
     cluster, loop, pool = sim
     links = [loop.run(pool.group_link('g', parks), 30) for parks in (False, True)]
-    assert repr(pool._group_links) == '<GroupLinks 2>'
+    assert len(pool._connections.all()) == 2 + len(pool._connections.common)
     pool.close()
-    assert {each.state for each in links} == {LinkState.CLOSED}
+    assert {each.state for each in links} == {ConnectionState.CLOSED}

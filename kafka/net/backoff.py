@@ -1,0 +1,18 @@
+"""Exponential backoff (KIP-580): how long to wait after failures in a row.
+
+Used for connections, metadata, coordinators, fetches and logins. Pure.
+"""
+
+from __future__ import annotations
+
+__all__ = ['backoff_seconds']
+
+
+def backoff_seconds(base: float, longest: float, failures: int, jitter: float) -> float:
+    """Return ``min(longest, base * 2^(failures - 1) * jitter)`` seconds; 0 without a failure.
+
+    Arguments: failures: in a row; jitter: a random number between 0.8 and 1.2.
+    """
+    if failures <= 0:
+        return 0.0
+    return min(longest, base * 2.0 ** min(failures - 1, 50) * jitter)

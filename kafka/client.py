@@ -1,10 +1,11 @@
-"""KafkaClient: the blocking client of 0.9.5, or the evented one of 1.x and 2.x, told by the call.
+"""KafkaClient: the blocking client of 0.9.5, or the evented one of 1.x and 2.x.
 
-Hosts mean the former, whose topics, groups and hosts are bytes; keywords alone the latter, whose
-calls are in evented/verbs.py. Owns what 0.9.5 did in its own way: bytes made and read by
-``KafkaProtocol`` and carried by ``KafkaConnection``, both looked up as globals of this module when
-they are needed. Everything else it shares with the client of 1.x (blocking/base_client.py,
-blocking/known_cluster.py).
+The arguments decide: hosts mean the former, keywords alone the latter. The blocking client takes
+topics, groups and hosts as bytes, and each thread has connections of its own. The evented client's
+calls go to an ``EventedClient`` (kafka/evented/client.py), which is loaded only then. The blocking
+one makes and reads bytes by ``KafkaProtocol`` and carries them by ``KafkaConnection``, both looked
+up as globals of this module when they are needed; everything else it shares with ``SimpleClient``
+(kafka/blocking/base_client.py).
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ import functools
 import logging
 import operator
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple
 
-from kafka.blocking.base_client import BlockingVerbs
+from kafka.blocking.base_client import BlockingClient, Encoder
 from kafka.blocking.exchange import Address, Outcome, Request, ask, exchange
-from kafka.blocking.stored_offsets import Encoder
+from kafka.blocking.known_cluster import KnownCluster
 from kafka.conn import (
     DEFAULT_KAFKA_PORT,
     DEFAULT_SOCKET_TIMEOUT_SECONDS,
@@ -25,11 +26,12 @@ from kafka.conn import (
     collect_hosts,
 )
 from kafka.errors import (
+    IllegalStateError,
     KafkaError,
     KafkaUnavailableError,
     LeaderNotAvailableError,
 )
-from kafka.evented.verbs import EventedVerbs
+from kafka.internals.lazy_imports import import_late
 from kafka.net.arguments import security_of
 from kafka.protocol import KafkaProtocol
 from kafka.protocol.translation import Unread
@@ -40,10 +42,13 @@ from kafka.protocol.unwritten import (
     unwritten_fetch,
     unwritten_produce,
 )
-from kafka.structs import TopicAndPartition
+from kafka.structs import MetadataResponse, PartitionMetadata, TopicAndPartition
 from kafka.util import name_bytes
 
 if TYPE_CHECKING:
+    from kafka.cluster import ClusterMetadata
+    from kafka.evented.client import EventedClient
+    from kafka.future import Future
     from kafka.simple_client import SimpleClient as SimpleClient
 
 log = logging.getLogger(__name__)
@@ -74,7 +79,7 @@ _methods = operator.itemgetter(*_OWN_METHODS)
 
 
 def _told_by_the_call(init: Callable[..., None]) -> Callable[..., None]:
-    """Tell by the call which client is meant: without any host it is the evented one.
+    """Choose the client by the arguments: without any host it is the evented one.
 
     A host and its port may come apart, as in 0.8: no client id was ever a number.
     """
@@ -90,16 +95,29 @@ def _told_by_the_call(init: Callable[..., None]) -> Callable[..., None]:
         if arguments or 'hosts' in options:
             init(self, *arguments, **options)
         else:
-            self._begin_evented(options)
+            self._evented_client = import_late('kafka.evented.client').EventedClient(**options)
 
     return __init__
+
+
+def _whole(meta: PartitionMetadata) -> PartitionMetadata:
+    """Return what `topic_partitions` holds of a partition: all of it."""
+    return meta
 
 
 def _remade(cls: Any, configs: Dict[str, Any]) -> Any:
     return cls(**configs)
 
 
-class KafkaClient(EventedVerbs, BlockingVerbs):
+class _Defaults:
+    """The defaults of the evented client's options; the table is loaded when they are read."""
+
+    def __get__(self, client: Optional[KafkaClient], owner: Any = None) -> Any:
+        table = import_late('kafka.config')
+        return table.defaults(table.CLIENT)
+
+
+class KafkaClient(BlockingClient):
     """The blocking client of 0.9.5, or the evented one of 1.x and 2.x: see the last paragraph.
 
     Constructing it asks the first host that answers for all metadata; further connections are
@@ -134,22 +152,28 @@ class KafkaClient(EventedVerbs, BlockingVerbs):
     callback: called with each response, its result stands in the list instead.
 
     Made with keywords alone and no ``hosts``, such as ``KafkaClient(bootstrap_servers=...)``, it is
-    the evented client: unknown options are ignored, and the calls are those of
-    ``kafka.evented.verbs.EventedVerbs``. It looks for the cluster while it is constructed, for
+    the evented client: unknown options are ignored, and the calls are `cluster`, `config` and those
+    from `ready` to `api_version`. Node ids are those of the metadata; only `wakeup` may be called
+    from another thread. A blocking client raises IllegalStateError in these calls.
+
+    It looks for the cluster while it is constructed, for
     api_version_auto_timeout_ms if given, else 2 s where connections are refused, 30 s where nobody
     says anything; then it raises NoBrokersAvailable, with all tries in ``attempts``, or what
     refuses it for good, such as SaslAuthenticationFailedError, with the same. With api_version it
     needs no broker: poll() goes on looking.
     """
 
-    PARTITION = TopicAndPartition
+    DEFAULT_CONFIG: Any = _Defaults()
+
     FAILED_LOOKUPS = (KafkaUnavailableError,)
+
+    _evented_client: Optional[EventedClient] = None  # of a blocking client
 
     @_told_by_the_call
     def __init__(
         self,
         hosts: Any = None,
-        client_id: Any = BlockingVerbs.CLIENT_ID,
+        client_id: Any = BlockingClient.CLIENT_ID,
         timeout: Optional[float] = DEFAULT_SOCKET_TIMEOUT_SECONDS,
         correlation_id: int = 0,
         **options: Any,
@@ -164,7 +188,7 @@ class KafkaClient(EventedVerbs, BlockingVerbs):
         try:
             self.load_metadata_for_topics()
         except BaseException:
-            BlockingVerbs.close(self)
+            BlockingClient.close(self)
             raise
 
     def __repr__(self) -> str:
@@ -230,6 +254,9 @@ class KafkaClient(EventedVerbs, BlockingVerbs):
 
     # -- metadata --------------------------------------------------------------------------------
 
+    def _nothing_known(self) -> KnownCluster:
+        return KnownCluster(TopicAndPartition, _whole)
+
     def load_metadata_for_topics(self, *topics: Any) -> None:
         """Ask for the brokers and for these topics (all without arguments) and remember them.
 
@@ -247,18 +274,12 @@ class KafkaClient(EventedVerbs, BlockingVerbs):
         except LeaderNotAvailableError:
             pass  # it is being created
 
-    def _ask_metadata(self, names: List[bytes]) -> Any:
-        return self.send_metadata_request(names)
+    def _ask_metadata(self, names: List[bytes]) -> MetadataResponse:
+        response: MetadataResponse = self.send_metadata_request(names)
+        return response
 
     def _name(self, name: Any, argument: str) -> bytes:
         return name_bytes(name, argument)
-
-    def _kept(self, meta: Any) -> Any:
-        return meta
-
-    def _leader_id(self, meta: Any) -> int:
-        leader: int = meta.leader
-        return leader
 
     # -- requests --------------------------------------------------------------------------------
 
@@ -298,6 +319,141 @@ class KafkaClient(EventedVerbs, BlockingVerbs):
     def _answers(self, requests: List[Request], wanted: bool) -> List[Outcome]:
         return exchange(requests, lambda address: self._get_conn(*address), wanted)
 
+    # -- the evented client ------------------------------------------------------------------------
+
+    @property
+    def _evented(self) -> EventedClient:
+        if self._evented_client is None:
+            raise IllegalStateError(
+                'this KafkaClient is the blocking one of 0.9.5, made with hosts; the evented one is'
+                " made with keywords: KafkaClient(bootstrap_servers='host:port')"
+            )
+        return self._evented_client
+
+    @property
+    def cluster(self) -> ClusterMetadata:
+        """What is known of the cluster, a ClusterMetadata."""
+        return self._evented.cluster
+
+    @property
+    def config(self) -> Any:
+        """The options in force."""
+        return self._evented.config
+
+    def ready(self, node_id: Any, metadata_priority: bool = True) -> bool:
+        """Begin to connect if need be; return whether a request can be sent now.
+
+        Arguments: metadata_priority: False to say so while metadata is refreshed, too (1.3).
+        Raises AssertionError for a node that is not in the metadata.
+        """
+        return self._evented.ready(node_id, metadata_priority)
+
+    def is_ready(self, node_id: Any, metadata_priority: bool = True) -> bool:
+        """Return whether a node is connected, takes more requests, and no refresh goes first."""
+        return self._evented.is_ready(node_id, metadata_priority)
+
+    def maybe_connect(self, node_id: Any, wakeup: bool = True) -> bool:
+        """Begin or go on connecting; return whether it is connected (1.3)."""
+        return self._evented.maybe_connect(node_id)
+
+    def await_ready(self, node_id: Any, timeout_ms: float = 30000) -> bool:
+        """Wait until a node is ready; KafkaTimeoutError when time is over (2.1)."""
+        return self._evented.await_ready(node_id, timeout_ms)
+
+    def connected(self, node_id: Any) -> bool:
+        """Return whether a node is connected; False for one that was never used."""
+        return self._evented.connected(node_id)
+
+    def is_disconnected(self, node_id: Any) -> bool:
+        """Return whether a node was used and is disconnected."""
+        return self._evented.is_disconnected(node_id)
+
+    def connection_delay(self, node_id: Any) -> float:
+        """Return how many ms to wait before it is worth calling; 999999999 when connected."""
+        return self._evented.connection_delay(node_id)
+
+    def bootstrap_connected(self) -> bool:
+        """Return whether a bootstrap server answered (1.4)."""
+        return self._evented.bootstrap_connected()
+
+    def send(self, node_id: Any, request: Any, wakeup: bool = True) -> Future:
+        """Send a request struct; return the Future of its response struct.
+
+        A Produce request with acks 0 is not answered: its future has the value None. A version that
+        the broker does not serve is translated. Raises AssertionError for a node that is not in the
+        metadata; the future has failed with NodeNotReadyError if it is not connected.
+        """
+        return self._evented.send(node_id, request)
+
+    def send_and_receive(self, node_id: Any, request: Any) -> Any:
+        """Send a request, wait for its response and return it; raise what it fails with (2.1)."""
+        return self._evented.send_and_receive(node_id, request)
+
+    def poll(
+        self, timeout_ms: Optional[float] = None, future: Any = None, sleep: bool = True
+    ) -> List[Any]:
+        """Read, connect, run tasks, refresh metadata; return the responses that came.
+
+        Arguments: timeout_ms: how long to wait for something, request_timeout_ms if None; future:
+        go on until it is done, or time is over; sleep: False not to wait while nothing is under
+        way.
+        """
+        return self._evented.poll(timeout_ms, future, sleep)
+
+    def wakeup(self) -> None:
+        """End a poll() that waits in another thread."""
+        self._evented.wakeup()
+
+    def in_flight_request_count(self, node_id: Any = None) -> int:
+        """Return how many requests wait for answers, of one node or all."""
+        return self._evented.in_flight_request_count(node_id)
+
+    def least_loaded_node(self) -> Any:
+        """Return the id of the node to ask: connected and idle, else least busy, else a new one.
+
+        None if there is none; then the bootstrap servers are asked again.
+        """
+        return self._evented.least_loaded_node()
+
+    def set_topics(self, topics: Iterable[str]) -> Future:
+        """Track metadata of these topics, of all if empty.
+
+        Returns a Future: done with the topics if nothing is new, else to be done with the cluster.
+        """
+        return self._evented.set_topics(topics)
+
+    def add_topic(self, topic: str) -> Future:
+        """Track metadata of one more topic; as set_topics()."""
+        return self._evented.add_topic(topic)
+
+    def schedule(self, task: Callable[[], Any], at: float) -> Future:
+        """Run a callable during a poll(), at epoch seconds; return the Future of its result.
+
+        Scheduled again it is moved; the future of before fails with Cancelled.
+        """
+        return self._evented.schedule(task, at)
+
+    def unschedule(self, task: Callable[[], Any]) -> None:
+        """Do not run a task; of no effect for one that is not scheduled."""
+        self._evented.unschedule(task)
+
+    def check_version(self, node_id: Any = None, timeout: float = 2, strict: bool = False) -> Any:
+        """Find out which release a broker is, at most for so many seconds; it stays connected.
+
+        Returns text such as '0.9' that compares as numbers too. Raises NoBrokersAvailable if there
+        is nobody to ask, NodeNotReadyError or UnrecognizedBrokerVersion if that one does not
+        answer.
+        """
+        return self._evented.check_version(node_id, timeout, strict)
+
+    def get_api_versions(self) -> Any:
+        """Return {API key: (lowest, highest version)} of a connected broker, or None (1.4)."""
+        return self._evented.get_api_versions()
+
+    def api_version(self, request_class: Any, max_version: Optional[int] = None) -> int:
+        """Return the highest version of a request that a broker takes and a struct has (2.1)."""
+        return self._evented.api_version(request_class, max_version)
+
 
 # What stands for an encoder or a decoder of KafkaProtocol on the way without bytes.
 _UNWRITTEN: Dict[str, Callable[..., Optional[Unwritten]]] = {
@@ -313,7 +469,7 @@ _READ: Dict[str, Callable[[Any], Any]] = {
 
 
 def _is_own(method: Any, name: str) -> bool:
-    """Tell whether a method is KafkaProtocol's own, and nothing of that class replaced."""
+    """Return whether a method is KafkaProtocol's own, and nothing of that class replaced."""
     if KafkaProtocol is not _OwnProtocol or method != getattr(_OwnProtocol, name):
         return False
     try:

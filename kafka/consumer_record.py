@@ -12,7 +12,19 @@ from itertools import islice, repeat
 from typing import Any, Deque, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 
-class _Fields(NamedTuple):
+class ConsumerRecord(NamedTuple):
+    """
+    One record as a consumer hands it out: a named tuple of 13.
+
+    ``timestamp`` is in ms since the epoch, -1 where the writer gave none; ``timestamp_type`` is 0
+    for the time of the writer, 1 for that of the log; both are None in message format 0.
+    ``key`` and ``value`` are what the deserializers made of them. ``headers`` is a list of
+    ``(str, bytes or None)``, each record has its own. ``checksum`` is the CRC that message formats
+    0 and 1 store, else None. The ``serialized_..._size`` are in bytes, -1 for a key or a value that
+    is None and where there are no headers. ``leader_epoch`` is that of the leader which took the
+    record, -1 if unknown. From 1.0; headers 1.4.4, leader_epoch 2.1.
+    """
+
     topic: Any
     partition: int
     offset: int
@@ -26,22 +38,6 @@ class _Fields(NamedTuple):
     serialized_value_size: int = -1
     serialized_header_size: int = -1
     leader_epoch: Optional[int] = -1
-
-
-class ConsumerRecord(_Fields):
-    """
-    One record as a consumer hands it out: a named tuple of 13.
-
-    ``timestamp`` is in ms since the epoch, -1 where the writer gave none; ``timestamp_type`` is 0
-    for the time of the writer, 1 for that of the log; both are None in message format 0.
-    ``key`` and ``value`` are what the deserializers made of them. ``headers`` is a list of
-    ``(str, bytes or None)``, each record has its own. ``checksum`` is the CRC that message formats
-    0 and 1 store, else None. The ``serialized_..._size`` are in bytes, -1 for a key or a value that
-    is None and where there are no headers. ``leader_epoch`` is that of the leader which took the
-    record, -1 if unknown. From 1.0; headers 1.4.4, leader_epoch 2.1.
-    """
-
-    __slots__ = ()
 
 
 def make_records(columns: Sequence[Iterable[Any]]) -> List[ConsumerRecord]:

@@ -1,23 +1,24 @@
 """SimpleClient: the blocking client of 1.x, whose topics, groups and hosts are text.
 
-Owns what 1.x did in its own way: names as they are given, request structs sent over connections
-that give futures, hosts with address families, look-ups of leaders whose failure is an answer.
-Everything else it shares with KafkaClient of 0.9.5 (blocking/base_client.py,
-blocking/known_cluster.py).
+It leaves names as they are given, sends request structs over connections that return futures, takes
+hosts with address families, and makes a failed look-up of a leader the response of its payload.
+Everything else it shares with KafkaClient of 0.9.5 (kafka/blocking/base_client.py). Each thread
+that uses one has connections of its own.
 """
 
 from __future__ import annotations
 
 import functools
 import logging
+import operator
 import random
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from kafka import client as _home
-from kafka.blocking.base_client import BlockingVerbs
-from kafka.blocking.exchange import Address, Outcome, Request, address_of, check_callback
-from kafka.blocking.request_connection import RequestConnection, ask_for, exchange_requests
-from kafka.blocking.stored_offsets import Encoder
+from kafka.blocking.base_client import BlockingClient, Encoder
+from kafka.blocking.exchange import Address, Outcome, Request, address_of, check_callback, exchange
+from kafka.blocking.known_cluster import KnownCluster
+from kafka.blocking.request_connection import RequestConnection, StructCarrier, ask_for
 from kafka.conn import (
     DEFAULT_SOCKET_TIMEOUT_SECONDS,
     collect_hosts,
@@ -43,7 +44,7 @@ from kafka.util import name_bytes, shown
 log = logging.getLogger('kafka.client')
 
 
-class SimpleClient(BlockingVerbs):
+class SimpleClient(BlockingClient):
     """The blocking client of 1.x.
 
     Constructing it asks hosts in random order until one answers with all metadata; connections are
@@ -78,7 +79,6 @@ class SimpleClient(BlockingVerbs):
     messages carry ``kafka.protocol.message`` objects.
     """
 
-    PARTITION = TopicPartition
     FAILED_LOOKUPS = (KafkaUnavailableError, LeaderNotAvailableError, UnknownTopicOrPartitionError)
 
     # Producers and consumers leave names as they are.
@@ -87,7 +87,7 @@ class SimpleClient(BlockingVerbs):
     def __init__(
         self,
         hosts: Any,
-        client_id: Any = BlockingVerbs.CLIENT_ID,
+        client_id: Any = BlockingClient.CLIENT_ID,
         timeout: Optional[float] = DEFAULT_SOCKET_TIMEOUT_SECONDS,
         correlation_id: int = 0,
         **options: Any,
@@ -101,7 +101,7 @@ class SimpleClient(BlockingVerbs):
         try:
             self.load_metadata_for_topics()
         except BaseException:
-            BlockingVerbs.close(self)
+            BlockingClient.close(self)
             raise
 
     def __repr__(self) -> str:
@@ -159,6 +159,9 @@ class SimpleClient(BlockingVerbs):
 
     # -- metadata --------------------------------------------------------------------------------
 
+    def _nothing_known(self) -> KnownCluster:
+        return KnownCluster(TopicPartition, operator.attrgetter('leader'))
+
     def load_metadata_for_topics(
         self, *topics: Any, ignore_leadernotavailable: bool = False
     ) -> None:
@@ -202,13 +205,6 @@ class SimpleClient(BlockingVerbs):
         name_bytes(name, argument)
         return name
 
-    def _kept(self, meta: Any) -> int:
-        leader: int = meta.leader
-        return leader
-
-    def _leader_id(self, leader: int) -> int:
-        return leader
-
     # -- requests --------------------------------------------------------------------------------
 
     def send_list_offset_request(
@@ -239,7 +235,11 @@ class SimpleClient(BlockingVerbs):
         return ask_for(connect(), request, decoder_fn, self.timeout)
 
     def _answers(self, requests: List[Request], wanted: bool) -> List[Outcome]:
-        return exchange_requests(requests, self._conn_to, wanted, self.timeout)
+        return exchange(requests, self._conn_to, wanted, _carrier(self.timeout))
+
+
+# A carrier has no state, so one is enough for each time-out that a client is given.
+_carrier = functools.lru_cache(maxsize=16)(StructCarrier)
 
 
 def _text(topic: Any) -> str:

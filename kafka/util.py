@@ -16,7 +16,7 @@ import struct
 import threading
 import weakref
 import zlib
-from typing import Any, Callable, Dict, Iterable, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Optional, Protocol, Tuple
 
 from kafka.errors import BufferUnderflowError, ProtocolError
 
@@ -65,7 +65,7 @@ def name_bytes(name: Any, argument: str) -> bytes:
         raise ValueError('%s cannot be written as UTF-8: %r' % (argument, name)) from None
 
 
-def takes_names_as_given(client: Any) -> bool:
+def takes_names_as_given(client: object) -> bool:
     """Tell whether a client is one of 1.x, whose class has ``names_as_given = True``.
 
     Only the class is asked: a stand-in object may answer every attribute with something true. The
@@ -74,7 +74,7 @@ def takes_names_as_given(client: Any) -> bool:
     return getattr(client.__class__, 'names_as_given', False) is True
 
 
-def name_for(client: Any, name: Any, argument: str = 'topic') -> Any:
+def name_for(client: object, name: Any, argument: str = 'topic') -> Any:
     """Return a topic or group name in the form that the client's dialect keeps names in.
 
     That is bytes, but for a client that takes names as they are given.
@@ -84,15 +84,23 @@ def name_for(client: Any, name: Any, argument: str = 'topic') -> Any:
     return name if takes_names_as_given(client) else name_bytes(name, argument)
 
 
-def load_topic(client: Any, topic: Any) -> None:
+class _LoadsTopics(Protocol):
+    """A client with metadata of topics."""
+
+    def load_metadata_for_topics(self, *topics: Any) -> None:
+        """Load the metadata of topics."""
+
+
+def load_topic(client: _LoadsTopics, topic: Any) -> None:
     """Load the metadata of a topic; with a client of 1.x one that is being created is no error.
 
     Raises: what the client raises.
     """
+    load: Any = client.load_metadata_for_topics
     if takes_names_as_given(client):
-        client.load_metadata_for_topics(topic, ignore_leadernotavailable=True)
+        load(topic, ignore_leadernotavailable=True)
     else:
-        client.load_metadata_for_topics(topic)
+        load(topic)
 
 
 class _TextMode:

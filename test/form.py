@@ -42,6 +42,8 @@ EXEMPT = ('testing', 'dialects', 'evented', 'structs', 'protocol', 'vendor')
 ERROR_TABLES = ('broker_errors.py', 'protocol/error_codes.py', 'testing/')
 #: Where a code is another protocol's.
 OTHER_CODES = ('net/proxy.py',)
+#: Classes that promised constructors of 1.x give their owner; they refer to it weakly.
+GIVEN_OWNERS_IN_1_X = ('HeartbeatTask', 'AutoCommitTask')
 #: Parameters of these names are what rooms hand each other.
 SEAMS = frozenset(
     'accumulator broker client cluster connection coordinator engine fetcher loop membership pool'
@@ -94,8 +96,11 @@ class Classes:
         self.subclasses = collections.defaultdict(set)
         self.used = set()  # made, raised or caught: these are more than a part of another class
         promised = set((ROOT / 'test/surviving/names.txt').read_text('utf-8').split())
+        pickles = (ROOT / 'test/surviving/pickles.txt').read_text('utf-8')
+        promised |= set(re.findall(r'(?m)^[\w.]*\.(\w+) ', pickles))
+        self._imported = {m.name: self._imports_of(m, names) for m in package}
         for module in package:
-            known = self._known_in(module, names)
+            known = self._known_in(module)
             self.used |= {full for name, full in known.items() if name in promised}
             for node in ast.walk(module.tree):
                 if isinstance(node, ast.ClassDef):
@@ -106,22 +111,46 @@ class Classes:
                 else:
                     self.used |= {known[name] for name in _uses(node) if name in known}
 
-    def _known_in(self, module, names):
-        """Return by name in a module the full names of the classes that it has or imports."""
-        known = {c.name: '%s.%s' % (module.name, c.name) for _, c in classes_of([module])}
+    @staticmethod
+    def _imports_of(module, names):
+        """Return {name in a module: (module, name there)} of what it imports by name."""
+        found = {}
         for node in ast.walk(module.tree):
             if isinstance(node, ast.ImportFrom) and node.module in names:
                 for alias in node.names:
-                    full = '%s.%s' % (node.module, alias.name)
-                    if full in self.all:
-                        known[alias.asname or alias.name] = full
+                    found[alias.asname or alias.name] = node.module, alias.name
+        return found
+
+    def _known_in(self, module):
+        """Return by name in a module the full names of the classes that it has or imports."""
+        known = {c.name: '%s.%s' % (module.name, c.name) for _, c in classes_of([module])}
+        for name, origin in self._imported[module.name].items():
+            # Where it is made: kafka.errors imports its classes from elsewhere.
+            seen = set()
+            while origin not in seen and origin[1] in self._imported[origin[0]]:
+                seen.add(origin)
+                origin = self._imported[origin[0]][origin[1]]
+            if '.'.join(origin) in self.all:
+                known[name] = '.'.join(origin)
         return known
 
     def for_one(self):
         """Yield (module, class, subclass) for each base that is there for one class alone."""
         for full, (module, each) in self.all.items():
             if len(self.subclasses[full]) == 1 and full not in self.used:
-                yield module, each, *self.subclasses[full]
+                (subclass,) = self.subclasses[full]
+                if not self._are_fields(each, self.all[subclass][1]):
+                    yield module, each, subclass
+
+    @staticmethod
+    def _are_fields(each, subclass):
+        """Return True for a NamedTuple below a class with a constructor.
+
+        A NamedTuple may have no ``__new__``; typed fields and a constructor take two classes.
+        """
+        is_tuple = [_name(base) for base in each.bases] == ['NamedTuple']
+        made = {node.name for node in subclass.body if isinstance(node, ast.FunctionDef)}
+        return is_tuple and '__new__' in made
 
 
 def bases_with_one_subclass(package):
@@ -162,6 +191,8 @@ def given_owners(package):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             is_kept = any(_name(getattr(t, 'value', None)) == 'self' for t in targets)
             arguments = [*node.value.args, *(k.value for k in node.value.keywords)]
+            if _name(node.value.func) in GIVEN_OWNERS_IN_1_X:
+                continue
             if is_kept and any(_name(each) == 'self' for each in arguments):
                 if _name(node.value.func).lstrip('_')[:1].isupper():
                     yield at(module, node, ast.unparse(node.value))

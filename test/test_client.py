@@ -7,7 +7,7 @@ from unittest.mock import Mock, call
 
 import pytest
 
-import kafka.blocking.known_cluster
+import kafka.blocking.base_client
 import kafka.blocking.new_topics
 import kafka.client
 from kafka.client import KafkaClient
@@ -53,7 +53,7 @@ def clock(monkeypatch):
             self.pauses.append(seconds)
 
     found = Clock()
-    monkeypatch.setattr(kafka.blocking.known_cluster, 'time', found)
+    monkeypatch.setattr(kafka.blocking.base_client, 'time', found)
     monkeypatch.setattr(kafka.blocking.new_topics, 'time', found)
     return found
 
@@ -493,12 +493,20 @@ def test_copy_has_unconnected_connections_and_its_own_maps(cluster):
 def test_copy_while_another_thread_loads_metadata(cluster):
     class Loading:
         def __deepcopy__(self, memo):
-            for known in (client.topics_to_brokers, client.topic_partitions, client._coordinators):
+            for known in (
+                client.topics_to_brokers,
+                client.topic_partitions,
+                client._offsets_storage.coordinators,
+            ):
                 known[b'%d' % len(known)] = self
             return self
 
     client = KafkaClient('host0:9000')
-    for known in (client.topics_to_brokers, client.topic_partitions, client._coordinators):
+    for known in (
+        client.topics_to_brokers,
+        client.topic_partitions,
+        client._offsets_storage.coordinators,
+    ):
         known[b'topic'] = Loading()
     copied = client.copy()
     assert copied.topic_partitions['two'][1].leader == 1
@@ -508,11 +516,11 @@ def test_no_thread_sees_some_of_the_partitions_of_a_topic(cluster, monkeypatch):
     client = KafkaClient('host0:9000')
     seen = []
 
-    def kept(self, meta):
-        seen.append(self.get_partition_ids_for_topic('two'))
+    def kept(meta):
+        seen.append(client.get_partition_ids_for_topic('two'))
         return meta
 
-    monkeypatch.setattr(KafkaClient, '_kept', kept)
+    monkeypatch.setattr(client._known_cluster, '_value_of', kept)
     client.load_metadata_for_topics('two')
     assert seen == [[], []]
     assert client.get_partition_ids_for_topic('two') == [0, 1]

@@ -14,7 +14,6 @@ TESTED_IN = {
     'kafka/protocol/plain_values.py': 'test/protocol/test_versioned.py',
     'kafka/protocol/struct_names.py': 'test/protocol/test_struct_classes.py',
     'kafka/evented/base_coordinator.py': 'test/evented/test_consumer_coordinator.py',
-    'kafka/evented/verbs.py': 'test/evented/test_client.py',
     'kafka/blocking/request_frames.py': 'test/evented/test_broker_connection.py',
     'kafka/__main__.py': 'test/cli/test_run.py',
     'kafka/blocking/base_client.py': 'test/test_client_sending.py',
@@ -49,7 +48,6 @@ TESTED_IN = {
     'kafka/metrics/stat.py': 'test/metrics/test_metrics.py',
     'kafka/serializer/abstract.py': 'test/test_serializer.py',
     'kafka/serializer/default.py': 'test/test_serializer.py',
-    'kafka/blocking/known_cluster.py': 'test/test_client.py',
     'kafka/net/attempts.py': 'test/net/test_node_connection.py',
     'kafka/net/coordinators.py': 'test/net/test_pool.py',
     'kafka/net/broker_connections.py': 'test/net/test_pool.py',
@@ -81,7 +79,7 @@ TESTED_IN = {
 }
 # What is one subject in kafka/testing is tested together.
 _FAMILIES = """
-groups/test_classic_group: groups/classic_members groups/group_members groups/group_states
+groups/test_classic_group: groups/group_members groups/group_states
 groups/test_consumer_groups: groups/consumer_group groups/epoch_group groups/epoch_groups
 groups/test_consumer_groups: groups/handover_group
 logs/test_produced_batches: logs/log_settings

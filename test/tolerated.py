@@ -40,7 +40,7 @@ BROAD_EXCEPTS: dict[str, str] = {
     'kafka/blocking/worker_processes.py: check_sendable': 'what an object raises when pickled',
     'kafka/coordinator/classic/assignors.py: _of': 'told as the failure of the assignor',
     'kafka/blocking/exchange.py: abandon': 'a foreign connection may fail in any way',
-    'kafka/blocking/base_client.py: BlockingVerbs._send_broker_unaware_request': 'next host',
+    'kafka/blocking/base_client.py: BlockingClient._send_broker_unaware_request': 'next host',
     'kafka/evented/client.py: EventedClient._run_tasks': 'a task of the program: its future fails',
     'kafka/future.py: Future._run': 'logged: nobody waits for a callback',
     'kafka/future.py: drive_coroutine': 'thrown into the coroutine, which awaits it',

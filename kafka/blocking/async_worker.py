@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Tuple
 
 from kafka.blocking.message_queue import Empty, MessageQueue
 from kafka.blocking.message_set import message_set
@@ -27,6 +27,9 @@ from kafka.errors import (
 )
 from kafka.protocol import create_message_set
 from kafka.structs import ProduceRequest, RetryOptions, TopicAndPartition
+
+if TYPE_CHECKING:
+    from kafka.blocking.base_client import BlockingClient
 
 log = logging.getLogger('kafka.producer')
 
@@ -87,7 +90,12 @@ class Upstream:
     """
 
     def __init__(
-        self, queue: Any, client: Any, stop_event: Any, options: SendOptions, tally: Tally
+        self,
+        queue: Any,
+        client: BlockingClient,
+        stop_event: Any,
+        options: SendOptions,
+        tally: Tally,
     ) -> None:
         self.queue = queue
         self.client = client

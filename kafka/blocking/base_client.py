@@ -1,11 +1,10 @@
-"""The requests of the blocking clients: each sent to the broker that has to answer it.
+"""BlockingClient: what KafkaClient of 0.9.5 and SimpleClient of 1.x have in common.
 
-Owns the public ``send_...`` methods, which brokers they go to, sending to several of them before
-the first answer is read, and what a failure means for each payload. How requests are encoded and
-carried is the business of the two clients that stand on it, KafkaClient of 0.9.5 and SimpleClient
-of 1.x. Brokers that dropped the old versions are served inside the connection; here stands only
-what the choice of the broker has to do with it: stored offsets, which those brokers keep at the
-group's coordinator and no longer in ZooKeeper (KIP-896).
+It finds the brokers that have to answer a request, sends to several of them before it reads the
+first response, and says what a failure means for each payload. The two clients add how names are
+spelled, how requests are encoded and which connections carry them. Calls block in the caller's
+thread; there is no lock, see KnownCluster. Brokers that dropped the old versions are served inside
+the connection; only stored offsets also go to another broker there (OffsetsStorage).
 """
 
 from __future__ import annotations
@@ -13,7 +12,8 @@ from __future__ import annotations
 import copy
 import functools
 import logging
-from typing import Any, Callable, Dict, List, Optional, Tuple, TypeVar
+import time
+from typing import Any, Callable, Dict, List, Optional, Tuple, Type, TypeVar
 
 from kafka.blocking.exchange import (
     Address,
@@ -26,29 +26,63 @@ from kafka.blocking.exchange import (
     request_tuples,
 )
 from kafka.blocking.known_cluster import KnownCluster
-from kafka.blocking.stored_offsets import Decoder, Encoder, StoredOffsets
+from kafka.blocking.new_topics import (
+    are_unknown,
+    creates_behind_its_answer,
+    wait_for_creation,
+    wait_for_leaders,
+)
+from kafka.blocking.stored_offsets import Led, OffsetsStorage, Versions, ask_coordinator
 from kafka.blocking.topic_maps import TopicDict
 from kafka.errors import (
     FrameError,
+    InvalidReplicationFactorError,
     KafkaConnectionError,
     KafkaError,
+    KafkaTimeoutError,
     KafkaUnavailableError,
+    LeaderNotAvailableError,
     NotLeaderForPartitionError,
+    UnknownError,
     UnknownTopicOrPartitionError,
     check_error,
 )
 from kafka.net.arguments import check_timeout
 from kafka.protocol.api import ApiKey
-from kafka.structs import BrokerMetadata
-from kafka.util import whole_number
+from kafka.structs import BrokerMetadata, MetadataResponse
+from kafka.util import check_number, name_bytes, shown, whole_number
 
 log = logging.getLogger('kafka.client')
 
-_Client = TypeVar('_Client', bound='BlockingVerbs')
+# What a broker that has just started says of a topic of which it does not know yet, while another
+# broker is down: it would create it, and too few are there for its copies (seen on 0.11.0.3; 0.8
+# has no code for that).
+_NOT_CREATED = (InvalidReplicationFactorError, UnknownError)
+#: How often metadata is loaded for a partition while other threads reset it.
+_LOADS = 3
+
+Encoder = Callable[..., Any]
+Decoder = Optional[Callable[[Any], Any]]
+
+_Client = TypeVar('_Client', bound='BlockingClient')
 
 
-class BlockingVerbs(KnownCluster, StoredOffsets):
-    """What the blocking clients of 0.9.5 and 1.x share.
+def _table(name: str) -> Any:
+    """Return a property for a table of KnownCluster that programs may read, replace and patch."""
+
+    def put(self: BlockingClient, table: Any) -> None:
+        if '_known_cluster' not in vars(self):  # of a subclass that does not call our constructor
+            self._known_cluster = self._nothing_known()
+        setattr(self._known_cluster, name, table)
+
+    def take_away(self: BlockingClient) -> None:
+        delattr(self._known_cluster, name)
+
+    return property(lambda self: getattr(self._known_cluster, name), put, take_away)
+
+
+class BlockingClient:
+    """What the blocking clients of 0.9.5 and 1.x have in common.
 
     Methods that take a topic raise TypeError for what is no str or bytes. Those that send requests
     share some arguments: payloads: a list of tuples of ``kafka.structs``, one for each partition;
@@ -61,8 +95,15 @@ class BlockingVerbs(KnownCluster, StoredOffsets):
 
     CLIENT_ID = b'kafka-python'
 
+    # Errors of the look-up of a leader that become the response of its payload; others are raised.
+    FAILED_LOOKUPS: Tuple[Type[KafkaError], ...]
+
     # Producers may pass messages that are made when somebody looks at them.
     takes_messages_later = True
+
+    brokers: Dict[int, BrokerMetadata] = _table('brokers')
+    topics_to_brokers: TopicDict = _table('topics_to_brokers')
+    topic_partitions: TopicDict = _table('topic_partitions')
 
     # Gives the connection to an address, made on first use.
     _get_conn: Callable[..., Any]
@@ -72,10 +113,36 @@ class BlockingVerbs(KnownCluster, StoredOffsets):
         check_timeout(timeout)
         self.timeout = timeout
         self.correlation_id = whole_number(correlation_id, 'correlation_id')
-        self._coordinators: Dict[Any, BrokerMetadata] = {}
-        self._know_nothing()
+        self._known_cluster = self._nothing_known()
+        self._offsets_storage = OffsetsStorage()
+        self._metadata_from: Optional[Address] = None
+        self._unavailable: Optional[KafkaUnavailableError] = None
 
     # -- what the client brings --------------------------------------------------------------------
+
+    def _nothing_known(self) -> KnownCluster:
+        """Return tables for what is known of the cluster, empty ones."""
+        raise NotImplementedError
+
+    def _name(self, name: Any, argument: str) -> Any:
+        """Return a topic in the client's spelling; TypeError naming the argument for no name."""
+        raise NotImplementedError
+
+    def _ask_metadata(self, names: List[Any]) -> MetadataResponse:
+        """Ask any broker about topics; return brokers and topics as the named tuples."""
+        raise NotImplementedError
+
+    def _refresh_new_topic(self, topic: Any) -> None:
+        """Load the metadata of a topic that is perhaps being created."""
+        raise NotImplementedError
+
+    def _versions_of(self, address: Optional[Address]) -> Versions:
+        """Return what the broker at an address serves; empty where only a request can tell."""
+        raise NotImplementedError
+
+    def load_metadata_for_topics(self, *topics: Any) -> None:
+        """Ask for the brokers and for these topics (all without arguments) and remember them."""
+        raise NotImplementedError
 
     def _protocol(self) -> Any:
         """Return the class with the encoders and decoders, as it is at this moment."""
@@ -131,7 +198,8 @@ class BlockingVerbs(KnownCluster, StoredOffsets):
         conns = {key: conn.copy() for key, conn in list(self._connections().items())}
         memo: Dict[int, Any] = {id(self._connections()): conns}
         # Another thread, such as a consumer's timer, may be loading metadata: they change size.
-        for each in (self.topics_to_brokers, self.topic_partitions, self._coordinators):
+        known, coordinators = self._known_cluster, self._offsets_storage.coordinators
+        for each in (known.topics_to_brokers, known.topic_partitions, coordinators):
             memo[id(each)] = copy.deepcopy(each.copy())
         return copy.deepcopy(self, memo)
 
@@ -151,6 +219,129 @@ class BlockingVerbs(KnownCluster, StoredOffsets):
                 failure = error
         if failure is not None and not connected:
             raise failure
+
+    # -- topics ----------------------------------------------------------------------------------
+
+    @property
+    def topics(self) -> List[Any]:
+        """The known topics, as decoded."""
+        return list(self._known_cluster.topic_partitions)
+
+    def has_metadata_for_topic(self, topic: Any) -> bool:
+        """Return whether at least one partition of a topic is known, with a leader or without."""
+        return bool(self._known_cluster.topic_partitions.get(self._name(topic, 'topic')))
+
+    def get_partition_ids_for_topic(self, topic: Any) -> List[int]:
+        """Return the partitions of a topic in order; ``[]`` for an unknown topic."""
+        return sorted(self._known_cluster.topic_partitions.get(self._name(topic, 'topic')) or ())
+
+    def reset_topic_metadata(self, *topics: Any) -> None:
+        """Forget topics; a topic is meant in exactly this spelling, str or bytes."""
+        for topic in topics:
+            self._known_cluster.forget_topic(topic)
+
+    def reset_all_metadata(self) -> None:
+        """Forget all topics; brokers stay known."""
+        self._known_cluster.forget_topics()
+        self._offsets_storage.without_zookeeper.clear()
+
+    def ensure_topic_exists(self, topic: Any, timeout: float = 30) -> None:
+        """Wait until a topic has metadata; asking creates it where brokers create topics so.
+
+        Arguments: topic: str or bytes; timeout: seconds.
+        Raises: KafkaTimeoutError when the time is over (at once for 0);
+            UnknownTopicOrPartitionError where brokers do not create topics on demand; otherwise as
+            load_metadata_for_topics, but for LeaderNotAvailableError.
+        """
+        self._name(topic, 'topic')
+        check_number(timeout, 'timeout')
+        deadline = time.monotonic() + timeout
+        pause = 0.0
+        while not self.has_metadata_for_topic(topic):
+            left = deadline - time.monotonic()
+            if not left > 0:  # NaN is over at once
+                raise KafkaTimeoutError('topic %r has no metadata after %s s' % (topic, timeout))
+            if pause:
+                time.sleep(min(pause, left))
+            pause = 0.5
+            self._refresh_new_topic(topic)
+
+    # -- metadata --------------------------------------------------------------------------------
+
+    def _load(self, names: List[Any], excused: Tuple[int, ...] = ()) -> None:
+        """Ask for the brokers and for these topics (all if there are none) and remember them.
+
+        Arguments: excused: codes that are no error even of a topic that is named here.
+        """
+        if names:
+            self.reset_topic_metadata(*names)
+        else:
+            self.reset_all_metadata()
+        spelled = [name_bytes(name, 'topics') for name in names]
+        response = self._ask_metadata(names)
+        created = False
+        if are_unknown(spelled, response) and creates_behind_its_answer(
+            self._versions_of(self._metadata_from)
+        ):
+            response = wait_for_creation(spelled, response, lambda _: self._ask_metadata(names))
+            created = not are_unknown(spelled, response)
+        failure = self._known_cluster.update(response, spelled, excused)
+        if failure is not None:
+            raise failure
+        if created:
+            new = self._known_cluster.partitions_with_leader(names)
+            if not wait_for_leaders(new, self.send_offset_request):
+                self._load(names, excused)
+
+    # -- leaders ---------------------------------------------------------------------------------
+
+    def _get_leader_for_partition(self, topic: Any, partition: int) -> Any:
+        """Return the BrokerMetadata of a partition's leader, asking for it if need be.
+
+        Raises: UnknownTopicOrPartitionError, LeaderNotAvailableError, KafkaUnavailableError.
+        """
+        known = self._known_cluster
+        leader = known.topics_to_brokers.get((topic, partition))
+        if leader is not None:
+            return leader
+        key = known.key(topic, partition)
+        unavailable = self._unavailable  # looked at once: another thread may take it away
+        if unavailable is not None:
+            # Another payload of this call has just found no host: do not wait for that again.
+            raise KafkaUnavailableError(*unavailable.args)
+        for _ in range(_LOADS):
+            try:
+                self.load_metadata_for_topics(topic)
+            except _NOT_CREATED as error:
+                raise LeaderNotAvailableError(key) from error
+            partitions = known.topic_partitions.get(topic) or {}
+            if partitions:  # else another thread, which lost its broker, has reset all metadata
+                break
+        if partition not in partitions:
+            raise UnknownTopicOrPartitionError(key)
+        value = partitions[partition]
+        leader_id: int = getattr(value, 'leader', value)  # SimpleClient has nothing but the leader
+        if leader_id == -1:
+            raise LeaderNotAvailableError(key)
+        return known.broker(leader_id)
+
+    def _leaders(self, payloads: List[Any]) -> List[Tuple[Any, Any]]:
+        """Return (payload, leader) pairs; the error itself where the look-up failed that way."""
+        found: List[Tuple[Any, Any]] = []
+        try:
+            for payload in payloads:
+                try:
+                    leader = self._get_leader_for_partition(payload.topic, payload.partition)
+                except self.FAILED_LOOKUPS as error:
+                    what = shown(payload.topic), payload.partition, error
+                    log.warning('no leader for %s:%s: %s', *what)
+                    leader = error
+                    if isinstance(error, KafkaUnavailableError):
+                        self._unavailable = error
+                found.append((payload, leader))
+        finally:
+            self._unavailable = None
+        return found
 
     # -- sending ---------------------------------------------------------------------------------
 
@@ -198,7 +389,7 @@ class BlockingVerbs(KnownCluster, StoredOffsets):
         """
         payloads = request_tuples(payloads)
         failures: List[Tuple[Any, KafkaError]] = []
-        led: List[Tuple[Any, Optional[Address]]] = []
+        led: Led = []
         for payload, leader in self._leaders(payloads):
             if isinstance(leader, KafkaError):
                 failures.append((payload, leader))
@@ -211,9 +402,7 @@ class BlockingVerbs(KnownCluster, StoredOffsets):
             responses.setdefault((payload.topic, payload.partition), failed(payload, failure))
         return in_order(payloads, responses)
 
-    def _send_to_leaders(
-        self, led: List[Tuple[Any, Optional[Address]]], encoder_fn: Encoder, decoder_fn: Decoder
-    ) -> List[Any]:
+    def _send_to_leaders(self, led: Led, encoder_fn: Encoder, decoder_fn: Decoder) -> List[Any]:
         """Do what _send_broker_aware_request() does when the addresses of leaders are known.
 
         Programs may have replaced that; then it is called, and looks them up again.
@@ -226,9 +415,7 @@ class BlockingVerbs(KnownCluster, StoredOffsets):
         payloads = [payload for payload, _ in led]
         return self._send_broker_aware_request(payloads, encoder_fn, decoder_fn)
 
-    def _send_by_address(
-        self, led: List[Tuple[Any, Optional[Address]]], encoder_fn: Encoder, decoder_fn: Decoder
-    ) -> List[Any]:
+    def _send_by_address(self, led: Led, encoder_fn: Encoder, decoder_fn: Decoder) -> List[Any]:
         """Send (payload, address) pairs; return responses in their order."""
         if len(led) == 1:
             payload, address = led[0]
@@ -290,7 +477,79 @@ class BlockingVerbs(KnownCluster, StoredOffsets):
     def _trust_no_leaders(self) -> None:
         """Forget who leads and coordinates what, because a broker did not answer."""
         self.reset_all_metadata()
-        self._coordinators.clear()
+        self._offsets_storage.coordinators.clear()
+
+    # -- stored offsets ----------------------------------------------------------------------------
+
+    def _get_coordinator_for_group(self, group: bytes) -> BrokerMetadata:
+        """Ask once for the broker that coordinates a group.
+
+        Raises: ConsumerCoordinatorNotAvailableCode while there is none, or another error that the
+            answer carries; KafkaUnavailableError when no host answers.
+        """
+        response = self.send_consumer_metadata_request(group)
+        check_error(response)
+        return BrokerMetadata(response.nodeId, response.host, response.port)
+
+    def _send_consumer_aware_request(
+        self, group: bytes, payloads: Any, encoder_fn: Encoder, decoder_fn: Decoder
+    ) -> List[Any]:
+        """Send all payloads to the coordinator of a group; otherwise as by leader.
+
+        Raises: ConsumerCoordinatorNotAvailableCode when none comes up within 10 s;
+            KafkaUnavailableError when no host can be asked for it.
+        """
+        payloads = request_tuples(payloads)
+        if not payloads:
+            return []
+        coordinator = self._offsets_storage.find_coordinator(group, self._get_coordinator_for_group)
+        address = address_of(coordinator)
+        if len(payloads) == 1:
+            answers = [self._exchange_one(address, payloads[0], encoder_fn, decoder_fn)]
+        else:
+            answers = in_order(
+                payloads, self._exchange({address: payloads}, encoder_fn, decoder_fn)
+            )
+        self._offsets_storage.note_answers(group, answers)
+        return answers
+
+    def _send_offsets(
+        self, key: int, group: bytes, payloads: Any, encoder_fn: Encoder, decoder_fn: Decoder
+    ) -> List[Any]:
+        """Send an offset request of version 0 to where its offsets are stored."""
+        payloads = request_tuples(payloads)
+        failures: List[Tuple[Any, KafkaError]] = []
+        led: Led = []
+        for payload, leader in self._leaders(payloads):
+            if isinstance(leader, KafkaError):
+                failures.append((payload, leader))
+            else:
+                led.append((payload, address_of(leader)))
+        direct, moved = self._offsets_storage.split(key, led, self._versions_of)
+        answers: List[Any] = []
+        if direct:
+            answers = self._send_to_leaders(direct, encoder_fn, decoder_fn)
+            moved += self._offsets_storage.refused(direct, answers)
+            if not moved and not failures:
+                return answers  # which is all there is to it but in a cluster that changes
+        responses = TopicDict()
+        for (payload, _), answer in zip(direct, answers):
+            responses[payload.topic, payload.partition] = answer
+        for payload, failure in failures:
+            responses[payload.topic, payload.partition] = failed(payload, failure)
+        if moved:
+            # Looked up at each try: programs may have replaced the method.
+            responses.update(
+                ask_coordinator(
+                    moved,
+                    lambda left: self._send_consumer_aware_request(
+                        group, left, encoder_fn, decoder_fn
+                    ),
+                )
+            )
+        return in_order(payloads, responses)
+
+    # -- responses ---------------------------------------------------------------------------------
 
     def _finish(self, responses: List[Any], fail_on_error: bool, callback: Any) -> List[Any]:
         """Raise the first failure if that is wanted; pass what is left through the callback."""
@@ -472,7 +731,7 @@ def _raise_refusal(errors: List[Exception]) -> None:
         raise errors[-1]
 
 
-def _by_address(led: List[Tuple[Any, Optional[Address]]]) -> Dict[Optional[Address], List[Any]]:
+def _by_address(led: Led) -> Dict[Optional[Address], List[Any]]:
     """Return the payloads for each address."""
     groups: Dict[Optional[Address], List[Any]] = {}
     for payload, address in led:
@@ -481,4 +740,4 @@ def _by_address(led: List[Tuple[Any, Optional[Address]]]) -> Dict[Optional[Addre
 
 
 # What need not be called, unless a program has put its own in the place.
-_SEND_BY_LEADER = BlockingVerbs._send_broker_aware_request
+_SEND_BY_LEADER = BlockingClient._send_broker_aware_request

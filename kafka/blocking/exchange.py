@@ -1,24 +1,34 @@
 """One round of requests: everything is sent before the first answer is read.
 
-Owns the order of sending and reading over several connections, and that no answer is left unread on
-a connection that will be used again: a later request would take it for its own. Whom to ask, and
-what a failure means, is the client's business. Follows the protocol guide ("Network": a broker
-answers a connection's requests in their order) and 0.9.5, which asked all leaders before it read.
+Both blocking clients send by exchange(); how their connections take requests is told by a Carrier:
+BytesCarrier here for KafkaClient of 0.9.5, StructCarrier (kafka/blocking/request_connection.py) for
+SimpleClient of 1.x. No answer is left unread on a connection that will be used again, since a later
+request would take it for its own. Follows the protocol guide ("Network": a broker answers a
+connection's requests in their order) and 0.9.5, which asked all leaders before it read.
+
+Runs in the caller's thread, where an exception may be raised at any step and the handler of a
+signal may send over the same connections.
 """
 
 from __future__ import annotations
 
 import logging
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Protocol, Tuple
 
 from kafka.conn import KafkaConnection
-from kafka.errors import FailedPayloadsError, KafkaConnectionError, ProtocolError
+from kafka.errors import FailedPayloadsError, KafkaConnectionError, KafkaError, ProtocolError
 from kafka.internals.running_calls import is_in_call
 from kafka.protocol.unwritten import Unwritten
+from kafka.structs import BrokerMetadata
 
 log = logging.getLogger('kafka.client')
 
 Address = Tuple[str, int]
+#: The connections that a call waits on, and whether each is a spare that was made for it. Where a
+#: call keeps one it is in a local variable of the name ``asked``, which is_in_call() looks for.
+Asked = List[Tuple[Any, bool]]
+#: Reads the answer to a request; returns it, or the error that its future has failed with.
+Receive = Callable[[], Tuple[Any, Any]]
 
 _NO_ADDRESS = 'the metadata names no address for this broker'
 
@@ -48,7 +58,7 @@ class Outcome(NamedTuple):
     error: Optional[KafkaConnectionError]
 
 
-def address_of(broker: Any) -> Optional[Address]:
+def address_of(broker: BrokerMetadata) -> Optional[Address]:
     """Return where a broker of the metadata listens; None where the metadata names no address.
 
     So it is for a leader that is not listed, and for a host that is empty or no text.
@@ -116,13 +126,151 @@ def abandon(conn: Any) -> None:
         log.debug('closing %s failed', conn, exc_info=True)
 
 
+class Carrier(Protocol):
+    """How the connections of a client take requests and give answers.
+
+    ``is_own`` says that a connection is this package's own, with nothing of it replaced. One that a
+    program brought along needs ``send`` and ``recv`` and nothing else.
+    """
+
+    def take(self, conn: Any, asked: Asked) -> Tuple[Any, bool]:
+        """Return a connection on which this thread waits for nothing, and whether it is own."""
+
+    def ask(self, request: Request, conn: Any) -> Outcome:
+        """Send a request over an own connection and read its answer."""
+
+    def send(self, request: Request, conn: Any, is_own: bool, wants_answer: bool) -> Any:
+        """Send a request; return a Receive for its answer, or None if there is nothing to read."""
+
+    def let_go(self, asked: Asked) -> None:
+        """Do without the connections that take() has noted; close the spares."""
+
+
+def exchange(
+    requests: List[Request],
+    connect: Callable[[Address], Any],
+    wants_answers: bool,
+    carrier: Optional[Carrier] = None,
+) -> List[Outcome]:
+    """Send every request, then read every answer.
+
+    Arguments: connect: gives the connection to an address, and may raise KafkaConnectionError;
+        wants_answers: False for requests that brokers do not answer; carrier: that of the
+        connections, of KafkaConnections by default.
+    Returns: one Outcome a request, in no particular order; an error of one connection leaves the
+        others alone. Any other exception passes through after every connection that still owes an
+        answer was closed: an interrupt, or what a future has failed with that another try would
+        meet again, such as a codec that is missing.
+    """
+    if carrier is None:
+        carrier = BYTES
+    is_single = wants_answers and len(requests) == 1
+    outcomes: List[Outcome] = []
+    waiting: List[Tuple[Request, Any]] = []
+    receives: List[Any] = []
+    asked: Asked = []
+    try:
+        for request in requests:
+            try:
+                if request.address is None:
+                    raise KafkaConnectionError(_NO_ADDRESS)
+                conn, is_own = carrier.take(connect(request.address), asked)
+                if is_single and is_own:
+                    return [carrier.ask(request, conn)]
+                # First: nobody knows how much was sent where sending is ended by an exception.
+                waiting.append((request, conn))
+                receives.append(carrier.send(request, conn, is_own, wants_answers))
+            except KafkaConnectionError as error:
+                if waiting and waiting[-1][0] is request:
+                    abandon(conn)
+                    waiting.pop()
+                outcomes.append(Outcome(request, None, error))
+        while waiting:
+            (request, conn), receive = waiting[0], receives[0]
+            answer, failure, is_lost = None, None, False
+            try:
+                if receive is not None:
+                    answer, failure = receive()
+            except KafkaConnectionError as lost:
+                abandon(conn)
+                failure, is_lost = lost, True
+            del waiting[0], receives[0]
+            if not is_lost and isinstance(failure, KafkaError) and not failure.retriable:
+                raise failure
+            outcomes.append(Outcome(request, answer, failure))
+    finally:
+        for _, conn in waiting:
+            abandon(conn)
+        if asked:
+            carrier.let_go(asked)
+    return outcomes
+
+
+class BytesCarrier:
+    """Carries requests as bytes with numbers, over KafkaConnections."""
+
+    def __repr__(self) -> str:
+        return '<BytesCarrier>'
+
+    def take(self, conn: Any, asked: Asked) -> Tuple[Any, bool]:
+        """Return a connection on which this thread waits for nothing, and whether it is own.
+
+        It is one where nothing of KafkaConnection is replaced, in its class or in itself.
+        """
+        kind: Any = type(conn)
+        if (
+            not issubclass(kind, _OwnConnection)
+            or kind.send is not _SEND
+            or kind.recv is not _RECV
+            or kind.get_connected_socket is not _CONNECT
+        ):
+            return conn, False
+        here = vars(conn)
+        if 'send' in here or 'recv' in here or 'get_connected_socket' in here:
+            return conn, False
+        return _free(conn, asked), True
+
+    def ask(self, request: Request, conn: KafkaConnection) -> Outcome:
+        """Send a request over an own connection and read its answer."""
+        is_answered = False
+        try:
+            answer = conn.ask(request.request_id, request.data)
+            is_answered = True
+            return Outcome(request, answer, None)
+        except KafkaConnectionError as error:
+            return Outcome(request, None, error)
+        finally:
+            if not is_answered:
+                abandon(conn)
+
+    def send(
+        self, request: Request, conn: Any, is_own: bool, wants_answer: bool
+    ) -> Optional[Receive]:
+        """Send a request; return what reads its answer, or None if there is nothing to read."""
+        request_id, data = request.request_id, request.data
+        if is_own and isinstance(data, Unwritten):
+            conn.send_unwritten(request_id, data)
+            return (lambda: (conn.recv_unread(request_id), None)) if wants_answer else None
+        conn.send(request_id, data.write() if isinstance(data, Unwritten) else data)
+        return (lambda: (conn.recv(request_id), None)) if wants_answer else None
+
+    def let_go(self, asked: Asked) -> None:
+        """Do without the connections that take() has noted; close the spares."""
+        for conn, is_spare in asked:
+            conn.is_asked = None
+            if is_spare:
+                abandon(conn)
+
+
+BYTES = BytesCarrier()
+
+
 def ask(conn: Any, request_id: int, data: Any, decode: Callable[[Any], Any]) -> Any:
     """Send one request and return its decoded answer; close the connection if that fails."""
-    asked: List[Tuple[Any, bool]] = []
+    asked: Asked = []
     is_answered = False
     try:
-        if _is_own(conn):
-            conn = _free(conn, asked)
+        conn, _ = BYTES.take(conn, asked)
         conn.send(request_id, data)
         answer = decode(conn.recv(request_id))
         is_answered = True
@@ -130,83 +278,10 @@ def ask(conn: Any, request_id: int, data: Any, decode: Callable[[Any], Any]) -> 
     finally:
         if not is_answered:
             abandon(conn)
-        _let_go(asked)
+        BYTES.let_go(asked)
 
 
-def exchange(
-    requests: List[Request], connect: Callable[[Address], Any], wants_answers: bool
-) -> List[Outcome]:
-    """Send every request, then read every answer.
-
-    Arguments: connect: gives the connection to an address, and may raise KafkaConnectionError;
-        wants_answers: False for requests that brokers do not answer.
-    Returns: one Outcome a request, in no particular order; an error of one connection leaves the
-        others alone. Any other exception, an interrupt too, passes through, after every connection
-        that still owes an answer was closed.
-    """
-    if wants_answers and len(requests) == 1:
-        return [_ask_alone(requests[0], connect)]
-    outcomes: List[Outcome] = []
-    waiting: List[Tuple[Request, Any]] = []
-    receive: Dict[int, Callable[[int], Any]] = {}  # by request id
-    asked: List[Tuple[Any, bool]] = []
-    try:
-        for request in requests:
-            conn = None
-            try:
-                conn = _connected(request.address, connect, asked)
-                waiting.append((request, conn))
-                receive[request.request_id] = _send(conn, request)
-            except KafkaConnectionError as error:
-                if conn is not None:
-                    abandon(conn)
-                    waiting.pop()
-                outcomes.append(Outcome(request, None, error))
-        if not wants_answers:
-            outcomes += [Outcome(request, None, None) for request, _ in waiting]
-            waiting.clear()
-        while waiting:
-            request, conn = waiting[0]
-            try:
-                answer = receive[request.request_id](request.request_id)
-                outcomes.append(Outcome(request, answer, None))
-            except KafkaConnectionError as error:
-                abandon(conn)
-                outcomes.append(Outcome(request, None, error))
-            del waiting[0]
-    finally:
-        for _, conn in waiting:
-            abandon(conn)
-        _let_go(asked)
-    return outcomes
-
-
-def _ask_alone(request: Request, connect: Callable[[Address], Any]) -> Outcome:
-    """Do what exchange() does for a single request: nothing else is there to wait for."""
-    conn, is_answered = None, False
-    asked: List[Tuple[Any, bool]] = []
-    try:
-        if request.address is None:
-            raise KafkaConnectionError(_NO_ADDRESS)
-        conn = connect(request.address)
-        if _is_own(conn):
-            conn = _free(conn, asked)
-            answer = conn.ask(request.request_id, request.data)
-        else:
-            data = request.data
-            conn.send(request.request_id, data.write() if isinstance(data, Unwritten) else data)
-            answer = conn.recv(request.request_id)
-        is_answered = True
-        return Outcome(request, answer, None)
-    except KafkaConnectionError as error:
-        return Outcome(request, None, error)
-    finally:
-        if conn is not None and not is_answered:
-            abandon(conn)
-        _let_go(asked)
-
-
-def _free(conn: Any, asked: List[Tuple[Any, bool]]) -> Any:
+def _free(conn: KafkaConnection, asked: Asked) -> KafkaConnection:
     """Return a connection on which this thread waits for nothing, and note it as asked.
 
     A signal handler that sends while the interrupted call waits gets a connection of its own: the
@@ -222,46 +297,3 @@ def _free(conn: Any, asked: List[Tuple[Any, bool]]) -> Any:
     asked.append((conn, is_spare))
     conn.is_asked = asked
     return conn
-
-
-def _let_go(asked: List[Tuple[Any, bool]]) -> None:
-    for conn, is_spare in asked:
-        conn.is_asked = None
-        if is_spare:
-            abandon(conn)
-
-
-def _is_own(conn: Any) -> bool:
-    """Tell whether a connection is this package's own, with nothing replaced."""
-    kind: Any = type(conn)
-    if (
-        not issubclass(kind, _OwnConnection)
-        or kind.send is not _SEND
-        or kind.recv is not _RECV
-        or kind.get_connected_socket is not _CONNECT
-    ):
-        return False
-    here = vars(conn)
-    return 'send' not in here and 'recv' not in here and 'get_connected_socket' not in here
-
-
-def _send(conn: Any, request: Request) -> Callable[[int], Any]:
-    """Send a request and return what will receive its answer."""
-    data = request.data
-    if isinstance(data, Unwritten):
-        if _is_own(conn):
-            conn.send_unwritten(request.request_id, data)
-            receive: Callable[[int], Any] = conn.recv_unread
-            return receive
-        data = data.write()
-    conn.send(request.request_id, data)
-    return lambda request_id: conn.recv(request_id)
-
-
-def _connected(
-    address: Optional[Address], connect: Callable[[Address], Any], asked: List[Tuple[Any, bool]]
-) -> Any:
-    if address is None:
-        raise KafkaConnectionError(_NO_ADDRESS)
-    conn = connect(address)
-    return _free(conn, asked) if _is_own(conn) else conn

@@ -7,12 +7,15 @@ of ``kafka.protocol.later`` and the client.
 from __future__ import annotations
 
 import operator
-from typing import Any, Callable, List, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, List, Optional, Sequence
 
 from kafka import protocol
 from kafka.codec import CODEC_GZIP, CODEC_NONE, CODEC_SNAPPY, has_snappy
 from kafka.protocol import create_message_set, legacy, legacy_messages
 from kafka.protocol.later import MessagesLater
+
+if TYPE_CHECKING:
+    from kafka.blocking.base_client import BlockingClient
 
 # What a program may have replaced, in any of the modules that it comes through.
 _CONSTRUCTORS = ('create_message', 'create_gzip_message', 'create_snappy_message')
@@ -23,7 +26,7 @@ _constructors = operator.itemgetter(*_CONSTRUCTORS)
 
 def message_set(
     create: Callable[..., Any],
-    client: Any,
+    client: BlockingClient,
     values: Sequence[Optional[bytes]],
     keys: Sequence[Optional[bytes]],
     codec: int,

@@ -19,7 +19,7 @@ from kafka.errors import (
     UnknownTopicOrPartitionError,
 )
 from kafka.protocol.api import ApiKey
-from kafka.structs import OffsetRequest, TopicAndPartition
+from kafka.structs import OffsetRequest, TopicPartition
 from kafka.util import kafka_bytestring
 
 # How long a topic is given to appear, and its leaders to answer, in seconds.
@@ -35,7 +35,7 @@ _NOT_READY = (
 
 
 def are_unknown(names: List[bytes], response: Any) -> bool:
-    """Tell whether a topic asked for by name is unknown, error 3, in a MetadataResponse."""
+    """Return whether a topic asked for by name is unknown, error 3, in a MetadataResponse."""
     return any(
         topic.error == UnknownTopicOrPartitionError.errno and kafka_bytestring(topic.topic) in names
         for topic in response.topics
@@ -43,7 +43,7 @@ def are_unknown(names: List[bytes], response: Any) -> bool:
 
 
 def creates_behind_its_answer(versions: Mapping[int, Tuple[int, int]]) -> bool:
-    """Tell by its versions whether a broker may be creating what it calls unknown.
+    """Return whether a broker, by its versions, may be creating what it calls unknown.
 
     So do releases from 2.8 on, which are told by DescribeCluster (KIP-700).
     """
@@ -63,7 +63,7 @@ def wait_for_creation(names: List[bytes], response: Any, ask: Callable[[List[byt
     return response
 
 
-def wait_for_leaders(partitions: List[TopicAndPartition], ask: Callable[..., List[Any]]) -> bool:
+def wait_for_leaders(partitions: List[TopicPartition], ask: Callable[..., List[Any]]) -> bool:
     """Wait until leaders take requests, 2 s at most; return False if one could not be asked.
 
     The question is for the end of the log, which a broker answers once it leads the partition.

@@ -1,9 +1,8 @@
-"""Connections that take request structs and give futures: those of SimpleClient.
+"""RequestConnection: takes request structs and gives futures, as SimpleClient of 1.x needs it.
 
-Owns RequestConnection, which lets a KafkaConnection carry what 1.x sent through a BrokerConnection,
-and a round of requests over such connections. How a request travels to a broker that dropped its
-version is KafkaConnection's business. A connection that a program brings along needs ``send``,
-``recv`` and, for when it is given up, ``close``.
+It lets a KafkaConnection carry what 1.x sent through a BrokerConnection; StructCarrier sends a
+round of requests over such connections (kafka/blocking/exchange.py). A connection that a program
+brings along needs ``send``, ``recv`` and, for when it is given up, ``close``.
 """
 
 from __future__ import annotations
@@ -12,9 +11,9 @@ import functools
 import threading
 import time
 from collections import deque
-from typing import Any, Callable, Deque, List, Optional, Tuple
+from typing import Any, Callable, Deque, Optional, Tuple
 
-from kafka.blocking.exchange import Address, Outcome, Request, abandon
+from kafka.blocking.exchange import Asked, Outcome, Receive, Request, abandon
 from kafka.conn import KafkaConnection
 from kafka.errors import KafkaConnectionError, KafkaError
 from kafka.future import Future
@@ -69,8 +68,8 @@ class RequestConnection(threading.local):
         self._client_name = client_id.decode('utf-8') if isinstance(client_id, bytes) else client_id
         self._conn: Optional[KafkaConnection] = None
         self._correlation_id = 0
-        self._in_flight: Deque[Tuple[int, Any, Future]] = deque()
-        self._asked: Any = None  # the mark of ask(), while it waits for an answer
+        self.in_flight: Deque[Tuple[int, Any, Future]] = deque()
+        self.is_asked: Any = None  # the mark of ask(), while it waits for an answer
 
     def __repr__(self) -> str:
         return '<RequestConnection host=%s port=%s>' % (self.host, self.port)
@@ -101,7 +100,7 @@ class RequestConnection(threading.local):
         return conn if conn is not None and type(conn) is _OwnConnection else self.connect()
 
     def connected(self) -> bool:
-        """Tell whether there is a socket."""
+        """Return whether there is a socket."""
         return self._conn is not None and self._conn._sock is not None
 
     def api_versions(self) -> Ranges:
@@ -120,7 +119,7 @@ class RequestConnection(threading.local):
         if conn is None or type(conn) is not _OwnConnection:
             conn = self.connect()
         data = self._data(conn, request)
-        self._asked = asked = [False]
+        self.is_asked = asked = [False]
         try:
             if type(conn) is _OwnConnection:
                 answer: Any = conn.ask(request_id, data)
@@ -132,8 +131,8 @@ class RequestConnection(threading.local):
             return response
         finally:
             if not asked[0]:
-                self.close()  # who knows what of the answer is left on it
-            self._asked = None
+                self.close()  # part of the answer may be left on it
+            self.is_asked = None
 
     def send(self, request: Any, expect_response: bool = True) -> Future:
         """Send a request struct; return the future of its response struct.
@@ -153,7 +152,7 @@ class RequestConnection(threading.local):
             return future.failure(error)
         if not expect_response:
             return future.success(None)
-        self._in_flight.append((self._correlation_id, request, future))
+        self.in_flight.append((self._correlation_id, request, future))
         return future
 
     def recv(self) -> Any:
@@ -162,20 +161,20 @@ class RequestConnection(threading.local):
         Where the response cannot be had or read, the future fails instead; a connection that fails
         fails all of them.
         """
-        if not self._in_flight:
+        if not self.in_flight:
             return None
-        request_id, request, future = self._in_flight[0]
+        request_id, request, future = self.in_flight[0]
         try:
             response = self._receive(self._carrier(), request_id, request.RESPONSE_TYPE)
         except KafkaConnectionError as error:
             self._fail(error)
             return None
         except KafkaError as error:
-            self._in_flight.popleft()
+            self.in_flight.popleft()
             future.failure(error)
-            self.close()  # who knows what of the answer is left on it
+            self.close()  # part of the answer may be left on it
             return None
-        self._in_flight.popleft()
+        self.in_flight.popleft()
         future.success(response)
         return response
 
@@ -205,7 +204,7 @@ class RequestConnection(threading.local):
         """Close the connection and fail every future that waits: their answers are lost with it."""
         if self._conn is not None:
             self._conn.close()
-        waiting, self._in_flight = self._in_flight, deque()
+        waiting, self.in_flight = self.in_flight, deque()
         for _, _, future in waiting:
             future.failure(error)
             error = unraised_copy(error)  # for the next one
@@ -230,7 +229,7 @@ def _read(answer: Any, response_type: Any) -> Any:
     """Return the response struct in an answer as it was received, or that is still unread."""
     if isinstance(answer, Unread):
         return response_type.of(answer.response)
-    return response_type.decode(answer[4:])  # behind the correlation id
+    return response_type.decode(answer[4:])  # after the correlation id
 
 
 # What need not be called, unless a program has put its own in the place.
@@ -239,8 +238,8 @@ _SEND, _RECV = RequestConnection.send, RequestConnection.recv
 
 
 def _is_own(conn: Any) -> bool:
-    """Tell whether a connection is this package's own, with nothing replaced or under way."""
-    if type(conn) is not _OwnRequests or conn._in_flight:
+    """Return whether a connection is this package's own, with nothing replaced or under way."""
+    if type(conn) is not _OwnRequests or conn.in_flight:
         return False
     if _OwnRequests.send is not _SEND or _OwnRequests.recv is not _RECV:
         return False
@@ -251,16 +250,63 @@ def _is_own(conn: Any) -> bool:
 # ---------------------------------------------------------------- asking
 
 
+class StructCarrier:
+    """Carries requests as structs, over RequestConnections and the like; see Carrier.
+
+    Arguments: timeout: seconds that a response may take on a connection which does not limit that
+    itself; None for any number.
+    """
+
+    def __init__(self, timeout: Optional[float]) -> None:
+        self._timeout = timeout
+
+    def __repr__(self) -> str:
+        return '<StructCarrier timeout=%s>' % (self._timeout,)
+
+    def take(self, conn: Any, asked: Asked) -> Tuple[Any, bool]:
+        """Return a connection on which this thread waits for nothing, and whether it is own."""
+        if type(conn) is _OwnRequests and (conn.is_asked or conn.in_flight):
+            conn = _free(conn, asked)
+        return conn, _is_own(conn)
+
+    def ask(self, request: Request, conn: RequestConnection) -> Outcome:
+        """Send a request over an own connection and read its answer; raise what is final."""
+        try:
+            return Outcome(request, conn.ask(request.data), None)
+        except KafkaError as error:
+            if not error.retriable:
+                raise
+            failure: Any = error
+            return Outcome(request, None, failure)
+
+    def send(self, request: Request, conn: Any, is_own: bool, wants_answer: bool) -> Receive:
+        """Send a request; return what waits until its future is done."""
+        options = {} if wants_answer else {'expect_response': False}
+        future: Future = conn.send(request.data, **options)
+
+        def receive() -> Tuple[Any, Any]:
+            if wants_answer:
+                _settle(conn, future, self._timeout)
+            return future.value, future.exception if future.failed() else None
+
+        return receive
+
+    def let_go(self, asked: Asked) -> None:
+        """Close the spares that take() has noted."""
+        for conn, _ in asked:
+            abandon(conn)
+
+
 def ask_for(conn: Any, request: Any, decode: Callable[[Any], Any], timeout: Optional[float]) -> Any:
     """Send one request and return its decoded response.
 
-    Arguments: timeout: seconds that the response may take on a connection which does not limit
-    that itself; None for any number.
+    Arguments: timeout: as for StructCarrier.
     Raises: what the future fails with, or `decode` raises; KafkaConnectionError when time is over.
     """
-    spares: List[Any] = []
+    asked: Asked = []
     try:
-        conn = _free(conn, spares)
+        if type(conn) is _OwnRequests and (conn.is_asked or conn.in_flight):
+            conn = _free(conn, asked)
         if _is_own(conn):
             return decode(conn.ask(request))
         future = conn.send(request)
@@ -269,79 +315,23 @@ def ask_for(conn: Any, request: Any, decode: Callable[[Any], Any], timeout: Opti
             raise future.exception
         return decode(future.value)
     finally:
-        for spare in spares:
+        for spare, _ in asked:
             abandon(spare)
 
 
-def _free(conn: Any, spares: List[Any]) -> Any:
-    """Return a connection on which this thread waits for nothing: a new one, a spare, if need be.
+def _free(conn: RequestConnection, asked: Asked) -> RequestConnection:
+    """Return a connection on which this thread waits for nothing, for one on which it may.
 
-    Who waits was interrupted by the handler of a signal; kafka.blocking.exchange tells the rest.
+    In the handler of a signal, while the interrupted call waits on `conn`, it is a new one, a
+    spare, and noted; see kafka.blocking.exchange.
     """
-    if type(conn) is not _OwnRequests or not (conn._asked or conn._in_flight):
-        return conn
-    if conn._asked is not None and not is_in_call('asked', conn._asked):
+    if conn.is_asked is not None and not is_in_call('asked', conn.is_asked):
         conn.close()  # that call was ended by an exception, and could not close it
-        conn._asked = None
+        conn.is_asked = None
         return conn
-    spares.append(conn.copy())
-    return spares[-1]
-
-
-def exchange_requests(
-    requests: List[Request],
-    connect: Callable[[Address], Any],
-    wants_answers: bool,
-    timeout: Optional[float],
-) -> List[Outcome]:
-    """Send every request struct, then wait for every response.
-
-    As exchange(): one Outcome a request, in no particular order, with the error of its connection.
-    An error that another try would meet again, such as a codec that is missing, is raised.
-    """
-    outcomes: List[Outcome] = []
-    waiting: List[Tuple[Request, Any, Future]] = []
-    options = {} if wants_answers else {'expect_response': False}
-    spares: List[Any] = []
-    try:
-        for request in requests:
-            try:
-                if request.address is None:
-                    raise KafkaConnectionError('the metadata names no address for this broker')
-                conn = _free(connect(request.address), spares)
-                if wants_answers and len(requests) == 1 and _is_own(conn):
-                    return [_ask_alone(request, conn)]
-                waiting.append((request, conn, conn.send(request.data, **options)))
-            except KafkaConnectionError as error:
-                outcomes.append(Outcome(request, None, error))
-        while waiting:
-            request, conn, future = waiting[0]
-            if wants_answers:
-                try:
-                    _settle(conn, future, timeout)
-                except KafkaConnectionError as error:
-                    abandon(conn)
-                    future = Future().failure(error)
-            failure = future.exception if future.failed() else None
-            del waiting[0]
-            if isinstance(failure, KafkaError) and not failure.retriable:
-                raise failure
-            outcomes.append(Outcome(request, future.value, failure))
-    finally:
-        for conn in [conn for _, conn, _ in waiting] + spares:
-            abandon(conn)
-    return outcomes
-
-
-def _ask_alone(request: Request, conn: RequestConnection) -> Outcome:
-    """Do what exchange_requests() does for a single request: nothing else is there to wait for."""
-    try:
-        return Outcome(request, conn.ask(request.data), None)
-    except KafkaError as error:
-        if not error.retriable:
-            raise
-        failure: Any = error
-        return Outcome(request, None, failure)
+    conn = conn.copy()
+    asked.append((conn, True))
+    return conn
 
 
 def _settle(conn: Any, future: Future, timeout: Optional[float]) -> None:

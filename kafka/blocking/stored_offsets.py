@@ -1,27 +1,25 @@
-"""Where a group's offsets are kept: in ZooKeeper by way of the leaders, or at its coordinator.
+"""Where a group's offsets are stored: in ZooKeeper through the leaders, or at its coordinator.
 
-Owns the choice for the two offset requests of version 0, and the way to a coordinator. 0.9.5 stored
-offsets in ZooKeeper through the leader of each partition. Brokers without ZooKeeper (2.8 to 3.9)
-refuse that with error 35, from 4.0 on the versions are gone (KIP-896): there the group's
-coordinator keeps them, and callers notice nothing. What the coordinator cannot give: offsets
-expire, offsets in ZooKeeper do not move over, and a group with live members takes no commit.
+The blocking clients send offset requests of version 0 by what stands here. 0.9.5 stored offsets in
+ZooKeeper through the leader of each partition. Brokers without ZooKeeper (2.8 to 3.9) refuse that
+with error 35, and from 4.0 on the version is gone (KIP-896): there the group's coordinator stores
+them, and callers notice nothing. What a coordinator cannot give: offsets expire, those in ZooKeeper
+do not move over, and a group with live members takes no commit.
 """
 
 from __future__ import annotations
 
 import time
-from typing import Any, Callable, Dict, List, Mapping, Optional, Set, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
-from kafka.blocking.exchange import Address, address_of, failed, in_order, request_tuples
+from kafka.blocking.exchange import Address, failed
 from kafka.blocking.topic_maps import TopicDict
 from kafka.errors import (
     ConsumerCoordinatorNotAvailableCode,
-    KafkaError,
     KafkaUnavailableError,
     NotCoordinatorForConsumerCode,
     OffsetsLoadInProgressCode,
     UnsupportedVersionError,
-    check_error,
 )
 from kafka.structs import BrokerMetadata
 
@@ -36,147 +34,108 @@ _MOVING = (
     NotCoordinatorForConsumerCode.errno,
 )
 
-# Says that the broker does not take the request in that version.
+# The broker does not take the request in that version.
 _REFUSED = UnsupportedVersionError.errno
 
-Encoder = Callable[..., Any]
-Decoder = Optional[Callable[[Any], Any]]
+Versions = Mapping[int, Tuple[int, int]]
+Led = List[Tuple[Any, Optional[Address]]]
 
 
-class StoredOffsets:
-    """The part of a blocking client that finds the keeper of a group's offsets."""
+class OffsetsStorage:
+    """Which brokers store the offsets of groups, as far as a client has found out.
 
-    _coordinators: Dict[bytes, BrokerMetadata]
-    _without_zookeeper: Set[Optional[Address]]
+    Attributes: coordinators: {group: BrokerMetadata}; without_zookeeper: leaders that have refused
+    to store offsets.
+    """
 
-    # What the client brings.
-    send_consumer_metadata_request: Callable[..., Any]
-    _leaders: Callable[[List[Any]], List[Tuple[Any, Any]]]
-    _versions_of: Callable[[Optional[Address]], Mapping[int, Tuple[int, int]]]
-    _send_to_leaders: Callable[[List[Tuple[Any, Optional[Address]]], Encoder, Decoder], List[Any]]
-    _exchange: Callable[[Dict[Optional[Address], List[Any]], Encoder, Decoder], Dict[Any, Any]]
-    _exchange_one: Callable[[Optional[Address], Any, Encoder, Decoder], Any]
+    def __init__(self) -> None:
+        self.coordinators: Dict[Any, BrokerMetadata] = {}
+        self.without_zookeeper: Set[Optional[Address]] = set()
 
-    def _get_coordinator_for_group(self, group: bytes) -> BrokerMetadata:
-        """Ask once for the broker that coordinates a group.
+    def __repr__(self) -> str:
+        return '<OffsetsStorage of %d coordinators>' % len(self.coordinators)
 
-        Raises: ConsumerCoordinatorNotAvailableCode while there is none, or another error that the
-            answer carries; KafkaUnavailableError when no host answers.
+    def find_coordinator(self, group: Any, ask: Callable[[Any], BrokerMetadata]) -> BrokerMetadata:
+        """Return the coordinator of a group, waiting for one that is only coming up.
+
+        Arguments: ask: asks a broker for it once. Raises: TypeError for a group that is neither
+        bytes nor str; what `ask` raises.
         """
-        response = self.send_consumer_metadata_request(group)
-        check_error(response)
-        return BrokerMetadata(response.nodeId, response.host, response.port)
-
-    def _find_coordinator(self, group: bytes) -> BrokerMetadata:
-        """Return the coordinator of a group, waiting for one that is only coming up."""
         if not isinstance(group, (bytes, str)):
             raise TypeError('group must be bytes, not %s' % type(group).__name__)
         deadline = time.monotonic() + COORDINATOR_SECONDS
-        coordinator = self._coordinators.get(group)
+        coordinator = self.coordinators.get(group)
         while coordinator is None:
             try:
-                coordinator = self._get_coordinator_for_group(group)
-                self._coordinators[group] = coordinator
+                coordinator = ask(group)
+                self.coordinators[group] = coordinator
             except (ConsumerCoordinatorNotAvailableCode, OffsetsLoadInProgressCode):
                 if time.monotonic() >= deadline:
                     raise
                 time.sleep(COORDINATOR_PAUSE_SECONDS)
         return coordinator
 
-    def _send_consumer_aware_request(
-        self, group: bytes, payloads: Any, encoder_fn: Encoder, decoder_fn: Decoder
-    ) -> List[Any]:
-        """Send all payloads to the coordinator of a group; otherwise as by leader.
+    def note_answers(self, group: Any, answers: Sequence[Any]) -> None:
+        """Forget a group's coordinator if its answers say that it is another one."""
+        for answer in answers:
+            if getattr(answer, 'error', 0) in _MOVING:
+                self.coordinators.pop(group, None)
+                return
 
-        Raises: ConsumerCoordinatorNotAvailableCode when none comes up within 10 s;
-            KafkaUnavailableError when no host can be asked for it.
+    def split(
+        self, api_key: int, led: Led, versions_of: Callable[[Optional[Address]], Versions]
+    ) -> Tuple[Led, List[Any]]:
+        """Return the (payload, leader) pairs to send there, and payloads for the coordinator.
+
+        Nodes may differ while a cluster is upgraded, so each leader is judged by itself. Where
+        nothing is known of its versions, its answer to the request will tell.
         """
-        payloads = request_tuples(payloads)
-        if not payloads:
-            return []
-        address = address_of(self._find_coordinator(group))
-        if len(payloads) == 1:
-            answers = [self._exchange_one(address, payloads[0], encoder_fn, decoder_fn)]
-        else:
-            answers = in_order(
-                payloads, self._exchange({address: payloads}, encoder_fn, decoder_fn)
-            )
-        if any(getattr(answer, 'error', 0) in _MOVING for answer in answers):
-            self._coordinators.pop(group, None)
-        return answers
-
-    def _send_offsets(
-        self, key: int, group: bytes, payloads: Any, encoder_fn: Encoder, decoder_fn: Decoder
-    ) -> List[Any]:
-        """Send an offset request of version 0 to where its offsets are kept.
-
-        Nodes may differ while a cluster is upgraded, so each leader is judged by itself: by the
-        versions of the connection to it, and by an answer that refuses the request.
-        """
-        payloads = request_tuples(payloads)
         keeps: Dict[Optional[Address], bool] = {}
-        direct: List[Tuple[Any, Optional[Address]]] = []
+        direct: Led = []
         moved: List[Any] = []
-        failures: List[Tuple[Any, KafkaError]] = []
-        for payload, leader in self._leaders(payloads):
-            if isinstance(leader, KafkaError):
-                failures.append((payload, leader))
-                continue
-            address = address_of(leader)
+        for payload, address in led:
             if address not in keeps:
-                keeps[address] = self._keeps_offsets(key, address)
+                keeps[address] = (
+                    address not in self.without_zookeeper
+                    and versions_of(address).get(api_key, (0, 0))[0] == 0
+                )
             if keeps[address]:
                 direct.append((payload, address))
             else:
                 moved.append(payload)
-        answers: List[Any] = []
-        if direct:
-            answers = self._send_to_leaders(direct, encoder_fn, decoder_fn)
-            for (payload, address), answer in zip(direct, answers):
-                if getattr(answer, 'error', 0) == _REFUSED:
-                    self._without_zookeeper.add(address)
-                    moved.append(payload)
-            if not moved and not failures:
-                return answers  # which is all there is to it but in a cluster that changes
-        responses = TopicDict()
-        for (payload, _), answer in zip(direct, answers):
+        return direct, moved
+
+    def refused(self, led: Led, answers: Sequence[Any]) -> List[Any]:
+        """Return the payloads that leaders refused to store or read; note these leaders."""
+        moved: List[Any] = []
+        for (payload, address), answer in zip(led, answers):
+            if getattr(answer, 'error', 0) == _REFUSED:
+                self.without_zookeeper.add(address)
+                moved.append(payload)
+        return moved
+
+
+def ask_coordinator(payloads: List[Any], ask: Callable[[List[Any]], List[Any]]) -> TopicDict:
+    """Send payloads to a coordinator, following it while it moves or comes up.
+
+    The call of the program knows no coordinator, so its caller would not know what to do about the
+    errors 14, 15 and 16; they are returned only when 10 s were not enough.
+
+    Arguments: ask: sends payloads to the coordinator that is known by then; returns the responses.
+    """
+    responses = TopicDict()
+    deadline = time.monotonic() + COORDINATOR_SECONDS
+    while True:
+        try:
+            answers = ask(payloads)
+        except KafkaUnavailableError as error:
+            answers = [failed(payload, error) for payload in payloads]
+        unsettled = []
+        for payload, answer in zip(payloads, answers):
             responses[payload.topic, payload.partition] = answer
-        for payload, failure in failures:
-            responses[payload.topic, payload.partition] = failed(payload, failure)
-        if moved:
-            responses.update(self._send_to_coordinator(group, moved, encoder_fn, decoder_fn))
-        return in_order(payloads, responses)
-
-    def _keeps_offsets(self, key: int, address: Optional[Address]) -> bool:
-        """Tell whether a leader takes version 0 of an offset request, as far as one can know.
-
-        When there is nothing to go by, sending the request will tell.
-        """
-        if address in self._without_zookeeper:
-            return False
-        return self._versions_of(address).get(key, (0, 0))[0] == 0
-
-    def _send_to_coordinator(
-        self, group: bytes, payloads: List[Any], encoder_fn: Encoder, decoder_fn: Decoder
-    ) -> TopicDict:
-        """Send payloads to the coordinator, following it while it moves or comes up.
-
-        The call is one that knows no coordinator, so its caller would not know what to do about
-        the errors 14, 15 and 16; they come back only when 10 s were not enough.
-        """
-        responses = TopicDict()
-        deadline = time.monotonic() + COORDINATOR_SECONDS
-        while True:
-            try:
-                answers = self._send_consumer_aware_request(group, payloads, encoder_fn, decoder_fn)
-            except KafkaUnavailableError as error:
-                answers = [failed(payload, error) for payload in payloads]
-            unsettled = []
-            for payload, answer in zip(payloads, answers):
-                responses[payload.topic, payload.partition] = answer
-                if getattr(answer, 'error', 0) in _MOVING:
-                    unsettled.append(payload)
-            if not unsettled or time.monotonic() >= deadline:
-                return responses
-            payloads = unsettled
-            time.sleep(COORDINATOR_PAUSE_SECONDS)
+            if getattr(answer, 'error', 0) in _MOVING:
+                unsettled.append(payload)
+        if not unsettled or time.monotonic() >= deadline:
+            return responses
+        payloads = unsettled
+        time.sleep(COORDINATOR_PAUSE_SECONDS)

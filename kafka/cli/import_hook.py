@@ -70,8 +70,10 @@ class OldSourceFinder:
 def _with_our_loader(spec: ModuleSpec) -> ModuleSpec:
     loader = spec.loader
     if type(loader) is SourceFileLoader:
-        kind = SpawnLoader if spec.name == _SPAWN else OldSourceLoader
-        spec.loader = kind(loader.name, loader.path)
+        if spec.name == _SPAWN:
+            spec.loader = SpawnLoader(loader.name, loader.path)
+        else:
+            spec.loader = OldSourceLoader(loader.name, loader.path)
     return spec
 
 

@@ -14,7 +14,7 @@ import os
 import threading
 import weakref
 from collections.abc import Iterable, Iterator
-from typing import Any, Dict, List, Optional, Set
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Set
 
 from kafka.errors import (
     KafkaError,
@@ -25,6 +25,9 @@ from kafka.errors import (
 from kafka.internals.running_calls import is_in_call
 from kafka.structs import OffsetCommitRequest, OffsetFetchRequest, OffsetRequest
 from kafka.util import ReentrantTimer, check_number, load_topic, name_for, shown
+
+if TYPE_CHECKING:
+    from kafka.blocking.base_client import BlockingClient
 
 log = logging.getLogger('kafka.consumer')
 
@@ -67,7 +70,7 @@ class Consumer:
 
     def __init__(
         self,
-        client: Any,
+        client: BlockingClient,
         group: Any,
         topic: Any,
         partitions: Optional[Iterable[int]] = None,
@@ -77,7 +80,7 @@ class Consumer:
     ) -> None:
         self.client = client
         self.topic = name_for(client, topic)
-        self.group = None if group is None else name_for(client, group, 'group')
+        self.group: Any = None if group is None else name_for(client, group, 'group')
         self.offsets: Dict[int, int] = {}
         # Where a reset has put offsets, and of which partitions one is under way. What is still
         # there is not committed: the group would skip messages that nobody was given.

@@ -14,7 +14,18 @@ import multiprocessing
 import os
 import queue
 import time
-from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Tuple,
+)
 
 from kafka.blocking.worker_processes import Crew, Flag, Link, check_sendable, start_method
 from kafka.consumer.base import (
@@ -30,6 +41,9 @@ from kafka.consumer.simple import SimpleConsumer, checked_settings
 from kafka.errors import KafkaError
 from kafka.internals.running_calls import is_in_call
 from kafka.util import check_number, shown, whole_number
+
+if TYPE_CHECKING:
+    from kafka.blocking.base_client import BlockingClient
 
 log = logging.getLogger('kafka.consumer.multiprocess')
 
@@ -61,7 +75,7 @@ def _takes_auto_commit_fourth(init: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(init)
     def __init__(
-        self: Any, client: Any, group: Any, topic: Any, *arguments: Any, **options: Any
+        self: Any, client: BlockingClient, group: Any, topic: Any, *arguments: Any, **options: Any
     ) -> None:
         if arguments and isinstance(arguments[0], bool):
             arguments = (options.pop('partitions', None), *arguments)
@@ -101,7 +115,7 @@ class MultiProcessConsumer(Consumer):
     @_takes_auto_commit_fourth
     def __init__(
         self,
-        client: Any,
+        client: BlockingClient,
         group: Any,
         topic: Any,
         partitions: Optional[Iterable[int]] = None,
@@ -325,7 +339,7 @@ def _deadline(timeout: Optional[float]) -> Optional[float]:
 
 def consume(
     link: Link,
-    client: Any,
+    client: BlockingClient,
     topic: Any,
     positions: Dict[int, int],
     events: Events,
@@ -365,7 +379,7 @@ def consume(
 
 
 def _consumer(
-    client: Any, topic: Any, positions: Dict[int, int], options: Dict[str, Any]
+    client: BlockingClient, topic: Any, positions: Dict[int, int], options: Dict[str, Any]
 ) -> SimpleConsumer:
     """Return a consumer that begins at the given positions and, without a group, never commits."""
     consumer = SimpleConsumer(

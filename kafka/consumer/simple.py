@@ -13,7 +13,7 @@ import time
 from collections import deque
 from itertools import repeat
 from operator import attrgetter, lt
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from kafka.consumer.base import (
     AUTO_COMMIT_INTERVAL,
@@ -43,6 +43,9 @@ from kafka.internals.running_calls import is_in_call
 from kafka.protocol.message import PartialMessage
 from kafka.structs import FetchRequest
 from kafka.util import check_number, shown, whole_number
+
+if TYPE_CHECKING:
+    from kafka.blocking.base_client import BlockingClient
 
 log = logging.getLogger('kafka.consumer.simple')
 
@@ -114,7 +117,7 @@ class SimpleConsumer(Consumer):
 
     def __init__(
         self,
-        client: Any,
+        client: BlockingClient,
         group: Any,
         topic: Any,
         auto_commit: bool = True,

@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 import time
 import weakref
-from typing import Any, Dict, Iterable, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Tuple
 
 from kafka.coordinator.classic.state_machine import (
     Call,
@@ -35,6 +35,9 @@ from kafka.protocol.group import (
 )
 from kafka.protocol.plain_values import taker
 from kafka.protocol.wire import Message
+
+if TYPE_CHECKING:
+    from kafka.client import KafkaClient
 
 __all__ = ['BaseCoordinator', 'HeartbeatTask']
 
@@ -73,7 +76,11 @@ class BaseCoordinator:
     }
 
     def __init__(
-        self, client: Any, metrics: Any = None, metric_group_prefix: str = '', **configs: Any
+        self,
+        client: KafkaClient,
+        metrics: Any = None,
+        metric_group_prefix: str = '',
+        **configs: Any,
     ) -> None:
         self.config = {
             name: configs.get(name, default) for name, default in self.DEFAULT_CONFIG.items()
@@ -347,19 +354,21 @@ class HeartbeatTask:
     A coordinator that nobody has any more sends none.
     """
 
-    def __init__(self, coordinator: Any) -> None:
+    def __init__(self, coordinator: BaseCoordinator) -> None:
         self._of = weakref.ref(coordinator)
         self._client = coordinator._client
         self._is_on_its_way = False
 
     @property
-    def _coordinator(self) -> Any:
+    def _coordinator(self) -> Optional[BaseCoordinator]:
         return self._of()
 
     def reset(self) -> None:
-        """Begin, or begin anew after a rebalance."""
-        self._coordinator.heartbeat.reset_session_timeout()
-        self._again_in(self._coordinator.heartbeat.interval)
+        """Begin, also again after a rebalance."""
+        member = self._coordinator
+        if member is not None:
+            member.heartbeat.reset_session_timeout()
+            self._again_in(member.heartbeat.interval)
 
     def disable(self) -> None:
         """Send no more."""

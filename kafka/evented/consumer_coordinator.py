@@ -13,7 +13,7 @@ import functools
 import logging
 import time
 import weakref
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple
 
 from kafka.coordinator.assignors.adapt import adapt_assignors, decode_subscription
 from kafka.coordinator.assignors.range import RangePartitionAssignor
@@ -32,10 +32,20 @@ from kafka.coordinator.commits.messages import (
     fetched,
 )
 from kafka.coordinator.commits.schedule import AutoCommit
-from kafka.errors import IllegalStateError, KafkaError, KafkaTimeoutError, NodeNotReadyError
+from kafka.errors import (
+    IllegalStateError,
+    KafkaError,
+    KafkaTimeoutError,
+    NodeNotReadyError,
+    UnknownMemberIdError,
+)
 from kafka.evented.base_coordinator import BaseCoordinator, as_struct
 from kafka.future import Future
 from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
+
+if TYPE_CHECKING:
+    from kafka.client import KafkaClient
+    from kafka.cluster import ClusterMetadata
 
 __all__ = ['AutoCommitTask', 'ConsumerCoordinator']
 
@@ -67,7 +77,7 @@ class ConsumerCoordinator(BaseCoordinator):
 
     def __init__(
         self,
-        client: Any,
+        client: KafkaClient,
         subscription: Any,
         metrics: Any = None,
         metric_group_prefix: str = 'consumer',
@@ -83,7 +93,9 @@ class ConsumerCoordinator(BaseCoordinator):
                 self, self.config['auto_commit_interval_ms'] / 1000
             )
         cluster = client.cluster
-        self._listener: Optional[_Listener] = _Listener(self)
+        self._listener: Optional[_Listener] = _Listener(
+            weakref.WeakMethod(self._handle_metadata_update)
+        )
         cluster.add_listener(self._listener)
         cluster.request_update()
 
@@ -189,7 +201,7 @@ class ConsumerCoordinator(BaseCoordinator):
         except Exception:
             log.exception('%s() of the listener of group %s failed', what, self.group_id)
 
-    def _handle_metadata_update(self, cluster: Any) -> None:
+    def _handle_metadata_update(self, cluster: ClusterMetadata) -> None:
         """Take note of topics that a pattern matches now, and of new partitions."""
         subscription = self._subscription
         if not subscription.partitions_auto_assigned():
@@ -286,7 +298,7 @@ class ConsumerCoordinator(BaseCoordinator):
             OffsetErrorAction.MOVED,
             OffsetErrorAction.FENCED,
         ):
-            if trouble.code == 25:
+            if trouble.code == UnknownMemberIdError.errno:
                 self.member_id = ''
             self.rejoin_needed = True
             if self._subscription.partitions_auto_assigned():
@@ -431,12 +443,12 @@ class AutoCommitTask:
 
 
 class _Listener:
-    """Tells a coordinator of metadata, without keeping it alive."""
+    """Tells a coordinator of metadata, without keeping it alive. Arguments: tell: its method."""
 
-    def __init__(self, coordinator: ConsumerCoordinator) -> None:
-        self._of = weakref.ref(coordinator)
+    def __init__(self, tell: weakref.WeakMethod[Callable[[ClusterMetadata], None]]) -> None:
+        self._tell = tell
 
-    def __call__(self, cluster: Any) -> None:
-        coordinator = self._of()
-        if coordinator is not None:
-            coordinator._handle_metadata_update(cluster)
+    def __call__(self, cluster: ClusterMetadata) -> None:
+        tell = self._tell()
+        if tell is not None:
+            tell(cluster)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from typing import Any, Deque, Dict, Iterable, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Deque, Dict, Iterable, List, Optional, Tuple
 
 from kafka.consumer.fetch.completed_fetch import CompletedFetch
 from kafka.consumer.fetch.error_actions import out_of_range
@@ -32,6 +32,9 @@ from kafka.protocol.fetch import FetchRequest, PartitionData
 from kafka.protocol.message import MessageSet
 from kafka.protocol.offset import OffsetRequest
 from kafka.structs import ConsumerRecord, TopicPartition
+
+if TYPE_CHECKING:
+    from kafka.client import KafkaClient
 
 #: What programs import from here; all but the first lives elsewhere.
 __all__ = ['ConsumerRecord', 'Fetcher', 'NoOffsetForPartitionError', 'RecordTooLargeError']
@@ -64,7 +67,7 @@ class Fetcher:
 
     def __init__(
         self,
-        client: Any,
+        client: KafkaClient,
         subscriptions: Any,
         metrics: Any = None,
         metric_group_prefix: str = 'consumer',

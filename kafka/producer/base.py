@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 import weakref
-from typing import Any, Dict, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 
 from kafka.blocking.async_worker import STOP, SendOptions, Tally, Upstream
 from kafka.blocking.message_queue import End, Full, MessageQueue
@@ -30,6 +30,9 @@ from kafka.errors import (
 from kafka.protocol import ALL_CODECS, CODEC_NONE, create_message_set
 from kafka.structs import ProduceRequest, RetryOptions, TopicAndPartition
 from kafka.util import check_number, load_topic, name_for, text_bytes, whole_ms, whole_number
+
+if TYPE_CHECKING:
+    from kafka.blocking.base_client import BlockingClient
 
 log = logging.getLogger('kafka.producer')
 
@@ -97,7 +100,7 @@ class Producer:
 
     def __init__(
         self,
-        client: Any,
+        client: BlockingClient,
         req_acks: int = ACK_AFTER_LOCAL_WRITE,
         ack_timeout: int = DEFAULT_ACK_TIMEOUT,
         codec: Optional[int] = None,
@@ -432,7 +435,7 @@ def _run(send: Any, ended: End) -> None:
 
 def _send_upstream(
     queue: Any,
-    client: Any,
+    client: BlockingClient,
     codec: int,
     batch_time: float,
     batch_size: int,

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import logging
+import operator
+from unittest import mock
+
 import pytest
 
 from kafka import KafkaClient, SimpleClient
+from kafka.blocking.known_cluster import KnownCluster
 from kafka.errors import (
     KafkaError,
     KafkaUnavailableError,
+    LeaderNotAvailableError,
     TopicAuthorizationFailedError,
     UnknownTopicOrPartitionError,
+)
+from kafka.structs import (
+    BrokerMetadata,
+    MetadataResponse,
+    PartitionMetadata,
+    TopicMetadata,
+    TopicPartition,
 )
 from kafka.testing import Cluster
 
@@ -83,5 +96,89 @@ def test_a_failure_that_another_thread_takes_away_meanwhile_is_none():
             client.__class__ = Once
             with pytest.raises(KafkaUnavailableError, match='by the test'):
                 client._get_leader_for_partition(b't', 0)
+        finally:
+            client.close()
+
+
+# --- the tables ---------------------------------------------------------------------------------
+
+BROKER = BrokerMetadata(1, 'one', 9)
+
+
+def partition(number, leader, error=0):
+    return PartitionMetadata('t', number, leader, (1,), (1,), error)
+
+
+def response(*partitions, error=0):
+    return MetadataResponse([BROKER], [TopicMetadata('t', error, partitions)])
+
+
+@pytest.fixture
+def known():
+    return KnownCluster(TopicPartition, operator.attrgetter('leader'))
+
+
+def test_partitions_without_leader_are_known_and_led_by_nobody(known):
+    assert known.update(response(partition(0, 1), partition(1, -1), partition(2, 1, 5)), []) is None
+    assert known.topic_partitions == {'t': {0: 1, 1: -1, 2: 1}}
+    assert known.topics_to_brokers == {('t', 0): BROKER, ('t', 1): None, ('t', 2): None}
+    assert known.partitions_with_leader(['t', 'unknown']) == [TopicPartition('t', 0)]
+
+
+def test_a_leader_that_is_not_listed_has_no_address(known):
+    known.update(response(partition(0, 7)), [])
+    assert known.topics_to_brokers['t', 0] == known.broker(7) == BrokerMetadata(7, None, None)
+
+
+@pytest.mark.parametrize(
+    ('code', 'named', 'excused', 'expected'),
+    [
+        (5, [b't'], (), LeaderNotAvailableError),
+        (5, [b't'], (5,), type(None)),
+        (5, [], (), type(None)),
+        (3, [b't'], (5,), UnknownTopicOrPartitionError),
+        (-1, [], (), KafkaError),
+    ],
+)
+def test_which_errors_of_topics_are_raised(known, caplog, code, named, excused, expected):
+    caplog.set_level(logging.DEBUG, 'kafka.client')
+    failure = known.update(response(error=code), named, excused)
+    assert isinstance(failure, expected)
+    assert bool(caplog.records) is (failure is None)
+    assert (known.topic_partitions, known.brokers) == ({}, {1: BROKER})
+
+
+def test_topics_are_forgotten_in_their_spelling_and_brokers_are_not(known):
+    known.update(response(partition(0, 1)), [])
+    known.forget_topic(b't')
+    assert repr(known) == '<KnownCluster of 1 brokers, 1 topics>'
+    known.forget_topic('t')
+    assert (known.topics_to_brokers, known.topic_partitions) == ({}, {})
+    known.update(response(partition(0, 1)), [])
+    known.forget_topics()
+    assert repr(known) == '<KnownCluster of 1 brokers, 0 topics>'
+
+
+@pytest.mark.parametrize('face', [KafkaClient, SimpleClient])
+def test_a_subclass_with_a_constructor_of_its_own_has_the_tables_that_it_sets(face):
+    class Fake(face):
+        def __init__(self):
+            self.topic_partitions = {b't': {1: None, 0: None}}
+
+    assert Fake().get_partition_ids_for_topic(b't') == [0, 1]
+    with pytest.raises(AttributeError):
+        face.__new__(face).topic_partitions  # noqa: B018 - that is the question
+
+
+@pytest.mark.parametrize('face', [KafkaClient, SimpleClient])
+@pytest.mark.parametrize('name', ['brokers', 'topics_to_brokers', 'topic_partitions'])
+def test_tables_of_a_client_can_be_patched_for_a_while(face, name):
+    with Cluster(topics={'t': 1}) as cluster:
+        client = face(cluster.bootstrap)
+        try:
+            before = getattr(client, name)
+            with mock.patch.object(client, name, {}):
+                assert getattr(client, name) == {}
+            assert getattr(client, name) is before
         finally:
             client.close()

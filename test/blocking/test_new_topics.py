@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-import kafka.blocking.known_cluster
+import kafka.blocking.base_client
 import kafka.blocking.new_topics
 import kafka.client
 from kafka.blocking.new_topics import CREATION_SECONDS
@@ -35,7 +35,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     found = Clock()
-    monkeypatch.setattr(kafka.blocking.known_cluster, 'time', found)
+    monkeypatch.setattr(kafka.blocking.base_client, 'time', found)
     monkeypatch.setattr(kafka.blocking.new_topics, 'time', found)
     return found
 

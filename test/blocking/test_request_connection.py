@@ -7,13 +7,14 @@ import threading
 
 import pytest
 
+from kafka.blocking import exchange as rounds
 from kafka.blocking import request_connection
 from kafka.blocking.exchange import Request
 from kafka.blocking.request_connection import (
     AHEAD_BYTES,
     RequestConnection,
+    StructCarrier,
     ask_for,
-    exchange_requests,
 )
 from kafka.errors import (
     KafkaConnectionError,
@@ -41,6 +42,7 @@ from kafka.protocol.versioned import (
 )
 from kafka.structs import FetchRequestPayload, ProduceRequestPayload
 from test.fake_sockets import Broker, FakeNetwork, FakeSocket, Interrupted
+from test.raising import Interruption
 
 METADATA = MetadataRequest_v0(['t'])
 NOTHING = MetadataResponse_v0([], [])
@@ -277,7 +279,7 @@ def exchange(conns, wants_answers=True):
             raise conns[address]
         return conns[address]
 
-    outcomes = exchange_requests(requests, connect, wants_answers, 5)
+    outcomes = rounds.exchange(requests, connect, wants_answers, StructCarrier(5))
     return {o.request.address: (o.answer, o.error) for o in outcomes}
 
 
@@ -290,10 +292,12 @@ def test_the_handler_of_a_signal_asks_over_a_connection_of_its_own(monkeypatch, 
 
     def handle():
         found.append(ask_for(conn, METADATA, lambda answer: answer, 5))
-        found.append(exchange_requests(requests[:1], lambda _: conn, True, 5)[0].answer)
+        found.append(
+            rounds.exchange(requests[:1], lambda _: conn, True, StructCarrier(5))[0].answer
+        )
 
     sock.handler = handle
-    outcomes = exchange_requests(requests, lambda _: conn, True, 5)
+    outcomes = rounds.exchange(requests, lambda _: conn, True, StructCarrier(5))
     assert [outcomes[-1].answer, *found] == [NOTHING] * 3
     assert [len(made.requests) for made in network.made] == [1, 1, 1]
     assert [made.closed for made in network.made] == [False, True, True]
@@ -403,3 +407,14 @@ def test_records_go_to_a_new_broker_and_come_back(monkeypatch, kind):
         (1, None, b'b'),
     ]
     assert written[0][16] == 2  # magic
+
+
+def test_connections_are_given_up_where_sending_is_interrupted():
+    owing, torn = Scripted('never read'), Scripted(sends=Interruption())
+    with pytest.raises(Interruption):
+        exchange({('a', 1): owing, ('b', 1): torn})
+    assert (owing.closed, torn.closed) == (True, True)
+
+
+def test_the_carrier_of_structs_says_how_long_it_waits():
+    assert repr(StructCarrier(5)) == '<StructCarrier timeout=5>'

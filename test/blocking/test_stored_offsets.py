@@ -8,6 +8,7 @@ import pytest
 
 import kafka.blocking.stored_offsets
 import kafka.client
+from kafka.blocking.stored_offsets import OffsetsStorage
 from kafka.client import KafkaClient
 from kafka.errors import (
     ConsumerCoordinatorNotAvailableCode,
@@ -328,3 +329,41 @@ def test_a_replaced_way_to_the_leaders_is_taken(cluster, payloads):
     assert client.send_offset_commit_request(b'group', payloads) == wanted
     assert called == [payloads]
     assert len(cluster.sent('OffsetCommitRequest')) == before
+
+
+# --- what is known of it ------------------------------------------------------------------------
+
+
+def test_a_group_is_named_by_bytes_or_text(clock):
+    with pytest.raises(TypeError, match='group must be bytes, not int'):
+        OffsetsStorage().find_coordinator(5, pytest.fail)
+
+
+def test_a_coordinator_is_asked_for_once_until_an_answer_says_it_has_moved(clock):
+    storage, asked = OffsetsStorage(), []
+
+    def ask(group):
+        asked.append(group)
+        return BrokerMetadata(1, 'one', 9)
+
+    for _ in range(2):
+        assert storage.find_coordinator(b'g', ask).nodeId == 1
+    storage.note_answers(b'g', [OffsetCommitResponse(b't', 0, 3), FailedPayloadsError(None)])
+    assert (asked, repr(storage)) == ([b'g'], '<OffsetsStorage of 1 coordinators>')
+    storage.note_answers(b'g', [OffsetCommitResponse(b't', 0, 16)])
+    assert repr(storage) == '<OffsetsStorage of 0 coordinators>'
+
+
+def test_leaders_that_dropped_the_version_or_refused_it_are_passed_by():
+    storage, asked = OffsetsStorage(), []
+
+    def versions_of(address):
+        asked.append(address)
+        return {8: (2, 9)} if address == ('new', 9) else {}
+
+    led = [(COMMITS[0], ('new', 9)), (COMMITS[1], ('old', 9)), (COMMITS[2], ('old', 9))]
+    assert storage.split(8, led, versions_of) == (led[1:], [COMMITS[0]])
+    assert asked == [('new', 9), ('old', 9)]
+    answers = [OffsetCommitResponse(b't', 1, 35), OffsetCommitResponse(b't', 2, 0)]
+    assert storage.refused(led[1:], answers) == [COMMITS[1]]
+    assert storage.split(8, led[1:], versions_of) == ([], [COMMITS[1], COMMITS[2]])

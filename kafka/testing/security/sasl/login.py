@@ -69,8 +69,9 @@ class Sasl:
     def begin(self, name: str) -> Mechanism:
         """Return a new exchange of a mechanism that is offered."""
         if name == PLAIN:
-            is_old = self._state.release.version < (2, 0)
-            return (OldPlain if is_old else Plain)(self._passwords)
+            if self._state.release.version < (2, 0):
+                return OldPlain(self._passwords)
+            return Plain(self._passwords)
         if name == OAUTHBEARER:
             return OAuthBearer(self._state.timers.clock)
         return Scram(name, self._state)

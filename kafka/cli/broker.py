@@ -42,7 +42,7 @@ LOOK_SECONDS = 0.5
 SIGNALLED = 128  # what a shell adds to the number of a signal
 
 
-class Command(NamedTuple):
+class BrokerCommand(NamedTuple):
     """A command line taken apart."""
 
     host: str = HOST
@@ -86,7 +86,7 @@ def main(args: List[str]) -> int:
     return _serve(command, cluster)
 
 
-def parse(args: List[str]) -> Command:
+def parse(args: List[str]) -> BrokerCommand:
     """Take a command line apart.
 
     Raises: Usage for an option or value that there is not.
@@ -116,7 +116,7 @@ def parse(args: List[str]) -> Command:
             values[option.lstrip('-').replace('-', '_')] = read(option, value)
     told = {key: values.pop(key) for key in SecurityOptions._fields if key in values}
     security = SecurityOptions(super_users=tuple(super_users), **told)
-    command = Command(topics=topics, security=security, **values)
+    command = BrokerCommand(topics=topics, security=security, **values)
     if command.fsync and not command.data:
         raise Usage('--fsync is for what is kept in --data')
     return command
@@ -177,14 +177,14 @@ def _fail(reason: str) -> int:
     return 1
 
 
-def _why(command: Command, error: OSError) -> str:
+def _why(command: BrokerCommand, error: OSError) -> str:
     last = command.port + command.brokers - 1
     ports = '%d' % command.port if last == command.port else '%d to %d' % (command.port, last)
     reason = error.strerror or str(error)
     return 'cannot listen at %s, port %s: %s' % (command.host, ports, reason)
 
 
-def _serve(command: Command, cluster: Cluster) -> int:
+def _serve(command: BrokerCommand, cluster: Cluster) -> int:
     """Run until a signal comes, and return the exit status."""
     # No Event: its set() would wait for ever where the signal comes in the middle of its wait().
     held = threading.Lock()
@@ -216,7 +216,7 @@ def _serve(command: Command, cluster: Cluster) -> int:
     return SIGNALLED + numbers[0]
 
 
-def _greeting(command: Command, cluster: Cluster) -> str:
+def _greeting(command: BrokerCommand, cluster: Cluster) -> str:
     addresses = cluster.bootstrap.split(',')
     where = 'in %s' % command.data if command.data else 'in memory'
     count = '1 broker' if len(addresses) == 1 else '%d brokers' % len(addresses)

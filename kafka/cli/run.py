@@ -39,7 +39,7 @@ class Usage(Exception):
     """What is wrong with a command line."""
 
 
-class Command(NamedTuple):
+class RunCommand(NamedTuple):
     """A command line taken apart; `text` is '' for --no-text and None for what the default is."""
 
     target: str
@@ -69,7 +69,7 @@ def main(args: List[str]) -> int:
     return 0
 
 
-def parse(args: List[str]) -> Command:
+def parse(args: List[str]) -> RunCommand:
     """Take a command line apart; what follows the program's name is the program's.
 
     Raises: Usage for an option or value that there is not.
@@ -80,7 +80,7 @@ def parse(args: List[str]) -> Command:
     while rest:
         option, equals, value = rest.pop(0).partition('=')
         if option == '-m':
-            return Command(_next(rest, option), rest, True, dialect, text)
+            return RunCommand(_next(rest, option), rest, True, dialect, text)
         if option == '--no-text':
             text = ''
         elif option == '--dialect':
@@ -91,7 +91,7 @@ def parse(args: List[str]) -> Command:
             raise Usage('there is no option %s' % option)
         else:
             target = _next(rest, option) if option == '--' else option + equals + value
-            return Command(target, rest, False, dialect, text)
+            return RunCommand(target, rest, False, dialect, text)
     raise Usage('which program?')
 
 
@@ -116,7 +116,7 @@ def _encoding(value: str) -> str:
     return value
 
 
-def _switch(command: Command) -> None:
+def _switch(command: RunCommand) -> None:
     """Set the switches of the environment, for this process and those that it starts."""
     if command.dialect is not None:
         os.environ[DIALECT_SWITCH] = command.dialect

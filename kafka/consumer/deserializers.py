@@ -15,7 +15,7 @@ from kafka.errors import KafkaConfigurationError
 from kafka.partitioner.adapt import takes
 
 
-class Deserializer:
+class AdaptedDeserializer:
     """A deserializer of any era; ``arguments`` is how many it takes of topic, headers and data."""
 
     __slots__ = ('__weakref__', 'arguments', 'call')
@@ -46,11 +46,11 @@ class LentDeserializer:
 
     __slots__ = ('_owned',)
 
-    def __init__(self, owned: Deserializer) -> None:
+    def __init__(self, owned: AdaptedDeserializer) -> None:
         self._owned = weakref.ref(owned)
 
     def over(self, topic: Any, headers: Iterable[Any], data: Iterable[Any]) -> Iterator[Any]:
-        """Deserialize a column; as Deserializer.over(), or ReferenceError without the owner."""
+        """Deserialize a column; as AdaptedDeserializer.over(). ReferenceError without the owner."""
         owned = self._owned()
         if owned is None:
             raise ReferenceError('the consumer of this deserializer was collected')
@@ -59,18 +59,18 @@ class LentDeserializer:
 
 def adapt_deserializer(name: str, deserializer: Any) -> Any:
     """
-    Return a Deserializer over one of any era; None for None.
+    Return a AdaptedDeserializer over one of any era; None for None.
 
     ``name`` is that of the option it was given as. Raises ``KafkaConfigurationError`` for what is
     not a deserializer.
     """
-    if deserializer is None or isinstance(deserializer, (Deserializer, LentDeserializer)):
+    if deserializer is None or isinstance(deserializer, (AdaptedDeserializer, LentDeserializer)):
         return deserializer
     deserialize = getattr(deserializer, 'deserialize', None)
     if deserialize is not None:
-        return Deserializer(deserialize, 3 if takes(deserialize, 3, unknown=False) else 2)
+        return AdaptedDeserializer(deserialize, 3 if takes(deserialize, 3, unknown=False) else 2)
     if callable(deserializer):
-        return Deserializer(deserializer, 1)
+        return AdaptedDeserializer(deserializer, 1)
     raise KafkaConfigurationError(
         '%s must be callable or have a method deserialize(), not be %r' % (name, deserializer)
     )

@@ -132,7 +132,7 @@ class Metrics:
             # Without its lock: who adds a metric to it holds that one, and waits for this.
             for metric in sensor.metrics:
                 self.remove_metric(metric.metric_name)
-            for parent in sensor._parents:
+            for parent in sensor.parents:
                 siblings = self._children_sensors.get(parent, [])
                 if sensor in siblings:
                     siblings.remove(sensor)
@@ -183,7 +183,7 @@ class Metrics:
             """Remove the sensors of a registry that have expired."""
             for name, sensor in list(metrics._sensors.items()):
                 # Recording into it and its removal must not go past each other.
-                with sensor._lock:
+                with sensor.lock:
                     is_over = sensor.has_expired()
                 if is_over:
                     log.debug('sensor=%s has expired', name)

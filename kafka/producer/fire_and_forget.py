@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Dict, List, Tuple
 
-from kafka.producer.many_records import Group, Many, ends_of
+from kafka.producer.many_records import Many, RecordGroup, ends_of
 from kafka.producer.topic_queue import TopicQueue
 
 __all__ = ['FireAndForgetQueue']
@@ -61,14 +61,14 @@ class FireAndForgetQueue:
     def take_out(self, topic: TopicQueue, overhead: int) -> Many:
         """Take the values out of a box that is not empty, on their way into batches.
 
-        They stay in the box as one Group until restore(). Arguments: overhead: bytes that a record
-        needs besides its value.
+        They stay in the box as one RecordGroup until restore(). Arguments: overhead: bytes that a
+        record needs besides its value.
         """
         box = topic.box
         count = len(box)
         values = box[:count]
         many = Many(topic, (), topic.box_time)
-        group = Group(None, None, values, None, ends_of(list(map(len, values)), overhead))
+        group = RecordGroup(None, None, values, None, ends_of(list(map(len, values)), overhead))
         many.groups.append(group)
         # In one step, so that an exception neither loses a value nor doubles it.
         box[:count] = [group]
@@ -76,7 +76,7 @@ class FireAndForgetQueue:
 
     def restore(self, topic: TopicQueue) -> None:
         """Put back the values that were taken out and are in no batch; also after an exception."""
-        if topic.box and isinstance(topic.box[0], Group):
+        if topic.box and isinstance(topic.box[0], RecordGroup):
             topic.box[:1] = topic.box[0].unplaced()
 
     def drop(self) -> List[Tuple[TopicQueue, int]]:

@@ -15,7 +15,7 @@ from kafka.producer.producer_batch import Headers
 from kafka.producer.topic_queue import PartitionQueue, TopicQueue
 
 
-class Group:
+class RecordGroup:
     """Records of one call for one partition, or for any; those from position on are in no batch."""
 
     __slots__ = ('ends', 'headers', 'into', 'keys', 'numbers', 'position', 'queue', 'values')
@@ -58,7 +58,7 @@ class Many:
         self.topic = topic
         self.headers = headers
         self.timestamp = timestamp
-        self.groups: List[Group] = []
+        self.groups: List[RecordGroup] = []
         self.placed: List[Placed] = []
 
     def move(self, topic: TopicQueue) -> None:
@@ -81,7 +81,7 @@ class Many:
         """Make a group of the records of these numbers, each of which needs so many more bytes."""
         pick = _one(numbers[0]) if len(numbers) == 1 else itemgetter(*numbers)
         self.groups.append(
-            Group(
+            RecordGroup(
                 queue,
                 numbers,
                 pick(values),
@@ -102,7 +102,7 @@ def single(
 ) -> Many:
     """Return one record as the only one of a call. Arguments: timestamp: ms; size: bytes."""
     many = Many(topic, headers, timestamp)
-    many.groups.append(Group(None, None, [value], None if key is None else [key], [size]))
+    many.groups.append(RecordGroup(None, None, [value], None if key is None else [key], [size]))
     return many
 
 

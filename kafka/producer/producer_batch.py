@@ -106,7 +106,7 @@ class ProducerBatch:
         '_calls',
         '_error',
         '_parent',
-        '_pieces_left',
+        'pieces_left',
         '_record_errors',
         '_wait',
         'attempts',
@@ -185,7 +185,7 @@ class ProducerBatch:
         self.is_done = False
         self.base_offset = self.log_append_time = self.log_start_offset = -1
         self.pieces: Optional[List[Tuple[int, ProducerBatch]]] = None
-        self._pieces_left = 0
+        self.pieces_left = 0
         self._parent: Optional[ProducerBatch] = None
         self._error: Optional[KafkaError] = None
         self._record_errors: Mapping[int, KafkaError] = {}
@@ -395,7 +395,7 @@ class ProducerBatch:
         for end in _cuts(self._sizes(), limit):
             pieces.append((start, self._piece(start, end)))
             start = end
-        self._pieces_left = len(pieces)
+        self.pieces_left = len(pieces)
         self._stand_aside(pieces)
         for future, wants_error, call in self._taken_calls():
             future._add(wants_error, call)
@@ -476,7 +476,7 @@ class ProducerBatch:
         self.base_offset = base_offset
         self.log_append_time = log_append_time
         self.log_start_offset = log_start_offset
-        self._finish()
+        self.finish_futures()
 
     def fail(self, error: KafkaError, record_errors: Optional[Mapping[int, Any]] = None) -> None:
         """Give it up, and call what waits for that.
@@ -487,9 +487,10 @@ class ProducerBatch:
             self.move(BatchState.FAILED)
         self._error = error
         self._record_errors = record_errors or {}
-        self._finish()
+        self.finish_futures()
 
-    def _finish(self) -> None:
+    def finish_futures(self) -> None:
+        """Let go of the records and call the callbacks, once the outcome is set."""
         # The records themselves are not needed any more; their timestamps are, for the futures.
         self.values = []
         self.put = self.values.append
@@ -509,7 +510,7 @@ class ProducerBatch:
     def complete(self) -> None:
         """Tell an outcome that an exception has kept from being told."""
         if not self.is_done:
-            self._finish()
+            self.finish_futures()
 
     def _tell(self, calls: Iterable[Call]) -> None:
         """Call the callbacks; the last piece of a split batch finishes that batch."""
@@ -517,9 +518,9 @@ class ProducerBatch:
             future._tell(wants_error, call)
         parent = self._parent
         if parent is not None:
-            parent._pieces_left -= 1
-            if not parent._pieces_left:
-                parent._finish()
+            parent.pieces_left -= 1
+            if not parent.pieces_left:
+                parent.finish_futures()
 
     def add_call(
         self, future: FutureRecordMetadata, wants_error: bool, call: Callable[[Any], Any]

@@ -50,7 +50,7 @@ from kafka.producer.deferred import DeferredRecord, DeferredRecords
 from kafka.producer.encoded_batches import Encoded, ManyEncoded
 from kafka.producer.fire_and_forget import FireAndForgetQueue
 from kafka.producer.future import Placed
-from kafka.producer.many_records import Group, Many, ends_of, padded, single
+from kafka.producer.many_records import Many, RecordGroup, ends_of, padded, single
 from kafka.producer.producer_batch import BATCH_BYTES, RECORD_BYTES, Headers, ProducerBatch
 from kafka.producer.repair import remaining_batches, repair_queues
 from kafka.producer.topic_queue import NO_BATCH, PartitionQueue, TopicQueue
@@ -474,7 +474,7 @@ class RecordAccumulator:
         more = self.overhead + sum(len(n) + len(c or b'') + 2 for n, c in headers)
         if keys is None or partition is not None:
             queue = None if partition is None else topic.queue(partition)
-            many.groups.append(Group(queue, None, values, keys, ends_of(sizes, more)))
+            many.groups.append(RecordGroup(queue, None, values, keys, ends_of(sizes, more)))
             return many
         groups = topic.by_keys(keys)
         for found, numbers in groups:
@@ -519,7 +519,7 @@ class RecordAccumulator:
         return ticket
 
     def _append_group(
-        self, many: Many, group: Group, now: float, ticket: Optional[Ticket]
+        self, many: Many, group: RecordGroup, now: float, ticket: Optional[Ticket]
     ) -> Optional[Ticket]:
         topic, ends, count = many.topic, group.ends, len(group.values)
         start = group.position

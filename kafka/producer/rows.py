@@ -15,7 +15,7 @@ from kafka.internals.validation import check_topic
 from kafka.producer.engine import OVERHEAD, ProducerEngine
 from kafka.producer.future import FutureRecords, header_size
 from kafka.producer.kafka import KafkaProducer
-from kafka.producer.many_records import Group, Many, ends_of
+from kafka.producer.many_records import Many, RecordGroup, ends_of
 from kafka.producer.producer_batch import Headers
 from kafka.producer.record_checks import check_partition, check_release
 from kafka.producer.topic_queue import PartitionQueue, TopicQueue
@@ -132,7 +132,7 @@ def _sort(many: Many, rows: Rows, sizes: List[int], overhead: int) -> None:
     queues = _queues(many.topic, rows)
     if queues is None:
         ends = ends_of(sizes, overhead)
-        many.groups.append(Group(None, None, rows.values, None, ends, rows.headers))
+        many.groups.append(RecordGroup(None, None, rows.values, None, ends, rows.headers))
         return
     numbers: Dict[Optional[PartitionQueue], List[int]] = {}
     for number, queue in enumerate(queues):

@@ -20,7 +20,7 @@ from zlib import crc32
 from kafka import codec as codecs
 from kafka.errors import ChecksumError, ProtocolError
 from kafka.record.formats import formats
-from kafka.record.legacy_run import MIN_MESSAGE_BYTES, Message, Run
+from kafka.record.legacy_run import MIN_MESSAGE_BYTES, LegacyMessage, Run
 from kafka.record.util import Buffer
 
 CODEC_MASK = 0x07
@@ -60,7 +60,7 @@ def is_plain(buf: Buffer, pos: int, size: int) -> bool:
     return size >= 18 and buf[pos + 16] < 2 and not buf[pos + 17] & CODEC_MASK
 
 
-def decode_message(data: Buffer, offset: int = -1, check: bool = True) -> Message:
+def decode_message(data: Buffer, offset: int = -1, check: bool = True) -> LegacyMessage:
     """
     Decode one message (without the offset and size before it); a wrapper is not unpacked.
 
@@ -83,7 +83,7 @@ def decode_message(data: Buffer, offset: int = -1, check: bool = True) -> Messag
     value, pos = _field(message, pos)
     if pos != len(message):
         raise ProtocolError('the size of the message at offset %d is wrong' % offset)
-    return Message(offset, magic, message[5], timestamp, key, value)
+    return LegacyMessage(offset, magic, message[5], timestamp, key, value)
 
 
 def _field(message: bytes, pos: int) -> Tuple[Optional[bytes], int]:
@@ -446,7 +446,7 @@ def _read_slices(buf: bytes, run: Run, check: bool) -> None:
     run.add_offsets(offsets)
 
 
-def read_entries(buf: bytes, pos: int = 0) -> Iterator[Union[Run, Message]]:
+def read_entries(buf: bytes, pos: int = 0) -> Iterator[Union[Run, LegacyMessage]]:
     """
     Yield wrappers and runs of plain messages; end where the buffer ends inside an entry.
 
@@ -469,7 +469,7 @@ def read_entries(buf: bytes, pos: int = 0) -> Iterator[Union[Run, Message]]:
 
 
 def unwrap(
-    wrapper: Message, limit: int, check: bool = True, depth: int = MAX_NESTING
+    wrapper: LegacyMessage, limit: int, check: bool = True, depth: int = MAX_NESTING
 ) -> Iterator[Run]:
     """
     Yield what is inside a wrapper, offsets as stored, deeper wrappers taken apart too.

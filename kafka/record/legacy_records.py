@@ -41,7 +41,7 @@ from kafka.record.legacy_decoder import (
     read_run,
     unwrap,
 )
-from kafka.record.legacy_run import MIN_MESSAGE_BYTES, TIMESTAMP_TYPE_MASK, Message, Run
+from kafka.record.legacy_run import MIN_MESSAGE_BYTES, TIMESTAMP_TYPE_MASK, LegacyMessage, Run
 from kafka.record.record import Record
 from kafka.record.record_columns import RecordColumns
 from kafka.record.util import Buffer
@@ -212,7 +212,7 @@ def iter_runs(
     ``UnsupportedCodecError``.
     """
     for entry in read_entries(bytes(buffer)):
-        if isinstance(entry, Message):
+        if isinstance(entry, LegacyMessage):
             yield from unwrap(entry, max_decompressed_bytes)
         else:
             yield entry

@@ -23,7 +23,7 @@ TIMESTAMP_TYPE_MASK = 0x08
 _UINT32_AT = struct.Struct('>I').unpack_from
 
 
-class Message(NamedTuple):
+class LegacyMessage(NamedTuple):
     """One message as stored: ``offset`` is the entry's, ``timestamp`` is None in magic 0."""
 
     offset: int

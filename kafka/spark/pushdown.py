@@ -110,7 +110,7 @@ class Narrowing(NamedTuple):
     def _young(self, since_ms: int) -> Narrowing:
         return self._replace(since_ms=max(since_ms, self.since_ms or 0))
 
-    def _given(self, condition: Condition) -> Tuple[Narrowing, bool]:
+    def given(self, condition: Condition) -> Tuple[Narrowing, bool]:
         """Return it narrowed by one more, and whether that answers the condition."""
         if condition.column in ('topic', 'partition'):
             return self._replace(conditions=(*self.conditions, condition)), True
@@ -131,7 +131,7 @@ def narrow(filters: Iterable[Any]) -> Tuple[Narrowing, List[Any]]:
         condition = _condition(each)
         is_answered = False
         if condition is not None:
-            narrowing, is_answered = narrowing._given(condition)
+            narrowing, is_answered = narrowing.given(condition)
         if not is_answered:
             rest.append(each)
     return narrowing, rest

@@ -28,7 +28,7 @@ from kafka.errors import IllegalStateError
 from kafka.spark import exactly_once
 from kafka.spark.client_options import java_names
 from kafka.spark.options import SinkOptions
-from kafka.spark.writing import Layout, SharedOutlet, layout_of, write_batches, write_rows
+from kafka.spark.writing import RowLayout, SharedOutlet, layout_of, write_batches, write_rows
 
 __all__ = ['BatchWriter', 'StoredRows', 'batch_writer', 'micro_batch_writer', 'stream_writer']
 
@@ -67,7 +67,7 @@ class _Writing:
 
     def __init__(
         self,
-        layout: Layout,
+        layout: RowLayout,
         config: Mapping[str, Any],
         prefix: Optional[str] = None,
         base: Optional[str] = None,
@@ -193,7 +193,7 @@ def stream_writer(options: SinkOptions, schema: Any) -> Any:
     return writer(_layout(options, schema), options.config, _prefix(options))
 
 
-def _layout(options: SinkOptions, schema: Any) -> Layout:
+def _layout(options: SinkOptions, schema: Any) -> RowLayout:
     columns = [(field.name, field.dataType.simpleString()) for field in schema.fields]
     return layout_of(columns, options.topic)
 

@@ -45,7 +45,7 @@ from kafka.spark import clients
 from kafka.spark.client_options import in_java
 
 __all__ = [
-    'Layout',
+    'RowLayout',
     'SharedOutlet',
     'UnwritableRowError',
     'layout_of',
@@ -75,7 +75,7 @@ class NullTopicError(UnwritableRowError, IllegalStateError):
     """A row says of no topic, and the option topic does not either."""
 
 
-class Layout(NamedTuple):
+class RowLayout(NamedTuple):
     """Where in a row of Spark the fields of a record are; None: no record has one.
 
     ``given_topic`` is that of all rows, by the option; None where the column says it.
@@ -89,7 +89,7 @@ class Layout(NamedTuple):
     given_topic: Optional[str] = None
 
 
-def layout_of(columns: Sequence[Tuple[str, str]], topic: Optional[str]) -> Layout:
+def layout_of(columns: Sequence[Tuple[str, str]], topic: Optional[str]) -> RowLayout:
     """
     Find the fields of a record among columns.
 
@@ -122,7 +122,7 @@ def layout_of(columns: Sequence[Tuple[str, str]], topic: Optional[str]) -> Layou
                     "the column '%s' has the type %s; allowed: %s"
                     % (name, found, ' or '.join(allowed))
                 )
-    return Layout(**{name: at[name] for name in _TYPES if name in at}, given_topic=topic)
+    return RowLayout(**{name: at[name] for name in _TYPES if name in at}, given_topic=topic)
 
 
 def _names(columns: Sequence[Tuple[str, str]]) -> str:
@@ -130,7 +130,7 @@ def _names(columns: Sequence[Tuple[str, str]]) -> str:
 
 
 def write_batches(
-    batches: Iterable[Any], layout: Layout, outlet: Any, task: Optional[int] = None
+    batches: Iterable[Any], layout: RowLayout, outlet: Any, task: Optional[int] = None
 ) -> int:
     """
     Send the Arrow batches of a task and wait until they are stored; return how many rows.
@@ -150,7 +150,7 @@ def write_batches(
 
 def write_rows(
     rows: Iterable[Sequence[Any]],
-    layout: Layout,
+    layout: RowLayout,
     outlet: Any,
     task: Optional[int] = None,
 ) -> int:
@@ -212,7 +212,7 @@ class _Task:
     nothing of the task waits any more, so that a second attempt does not queue up behind it.
     """
 
-    def __init__(self, layout: Layout, outlet: Any, task: Optional[int]) -> None:
+    def __init__(self, layout: RowLayout, outlet: Any, task: Optional[int]) -> None:
         self._topic = layout.given_topic
         # Rows without a key may come between rows with one, and then keep their order with those
         # that go to the same partition, as with the JVM connector.
@@ -241,7 +241,7 @@ class _Task:
             if not is_stored:
                 self._outlet.give_up()
 
-    def put_arrow(self, batch: Any, layout: Layout) -> None:
+    def put_arrow(self, batch: Any, layout: RowLayout) -> None:
         """Send the rows of an Arrow batch. Raises: UnwritableRowError."""
         columns = batch.columns
         self._check_texts(columns, layout)
@@ -353,7 +353,7 @@ class _Task:
         task = 'what is written' if self._task is None else "Spark's partition %d" % self._task
         return 'row %d of %s (counted from 0)' % (row, task)
 
-    def _check_texts(self, columns: Sequence[Any], layout: Layout) -> None:
+    def _check_texts(self, columns: Sequence[Any], layout: RowLayout) -> None:
         """Refuse topics and names of headers that are no UTF-8: text of Spark may be any bytes."""
         checked = []
         if layout.topic is not None:
@@ -406,7 +406,7 @@ def _picked(column: Sequence[Any], numbers: Sequence[int]) -> Sequence[Any]:
 # ------------------------------------------------------------ out of Arrow
 
 
-def _arrow_rows(columns: Sequence[Any], layout: Layout) -> ArrowRows:
+def _arrow_rows(columns: Sequence[Any], layout: RowLayout) -> ArrowRows:
     """Return rows as columns of Arrow."""
     keys, headers, partitions = [
         None if each is None else _unless_null(columns[each])
@@ -441,7 +441,7 @@ def _only_topic(column: Any) -> Optional[str]:
 
 
 def _of_arrow(
-    columns: Sequence[Any], layout: Layout
+    columns: Sequence[Any], layout: RowLayout
 ) -> Tuple[Rows, Optional[Sequence[Optional[str]]]]:
     """Return the rows of an Arrow batch as lists, and their topics unless those are given."""
     keys = None if layout.key is None else _binaries(columns[layout.key])
@@ -494,7 +494,7 @@ def _arrow_headers(column: Any) -> Optional[List[Any]]:
 
 
 def _of_rows(
-    rows: Sequence[Sequence[Any]], layout: Layout
+    rows: Sequence[Sequence[Any]], layout: RowLayout
 ) -> Tuple[Rows, Optional[Sequence[Optional[str]]]]:
     """Return some rows of Spark by columns, and their topics unless those are given."""
     columns = list(zip(*rows))

@@ -36,7 +36,7 @@ def test_usage(capsys, args):
     ],
 )
 def test_a_command_line_is_taken_apart(args, command):
-    assert broker.parse(args) == broker.Command(**{'topics': {}, **command})
+    assert broker.parse(args) == broker.BrokerCommand(**{'topics': {}, **command})
 
 
 @pytest.mark.parametrize(

@@ -381,7 +381,7 @@ def test_a_sensor_is_removed_while_somebody_adds_to_it(metrics):
     """Who adds holds the lock of the sensor and waits for that of the registry."""
     sensor = metrics.sensor('busy')
     removed = threading.Thread(target=metrics.remove_sensor, args=('busy',), daemon=True)
-    with sensor._lock:
+    with sensor.lock:
         removed.start()
         removed.join(20)
         assert not removed.is_alive()

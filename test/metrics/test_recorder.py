@@ -69,7 +69,7 @@ def test_a_figure_has_what_another_thread_is_just_recording(recorder, monkeypatc
 
 def test_a_figure_is_not_measured_while_another_thread_records(recorder):
     """All statistics of a recorder have its lock: to be measured they record what was noted."""
-    assert recorder.whole._lock is recorder.part._lock is recorder._settling
+    assert recorder.whole.lock is recorder.part.lock is recorder._settling
 
 
 def test_much_is_recorded_some_hundred_at_a_time(recorder):

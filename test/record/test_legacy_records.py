@@ -287,7 +287,7 @@ def sealed(data):
 
 def runs_of(data, magic, check):
     """Return all that comes out of a wrapper, and how it ends."""
-    wrapper = legacy_decoder.Message(0, magic, 1, None, None, compress(1, data))
+    wrapper = legacy_decoder.LegacyMessage(0, magic, 1, None, None, compress(1, data))
     columns = [], [], [], []
     try:
         for run in legacy_decoder.unwrap(wrapper, 1 << 20, check):

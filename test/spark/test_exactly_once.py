@@ -19,12 +19,12 @@ from kafka.producer.two_phase_commit import PreparedTransactions
 from kafka.spark import clients, exactly_once
 from kafka.spark.decisions import UndecidableError
 from kafka.spark.exactly_once import Place, TransactionOutlet
-from kafka.spark.writing import Layout, UnwritableRowError, write_rows
+from kafka.spark.writing import RowLayout, UnwritableRowError, write_rows
 from kafka.testing import Cluster
 
 BASE = 'p-q'
 TASKS = 3
-ROWS = Layout(value=0, given_topic='t')
+ROWS = RowLayout(value=0, given_topic='t')
 
 
 class Killed(Exception):

@@ -28,25 +28,26 @@ class Sensor:
     ) -> None:
         if not name:
             raise ValueError('a sensor needs a name, not %r' % (name,))
-        # Guards the statistics, which are not safe for several threads.
-        self._lock = threading.RLock() if lock is None else lock
+        #: Guards the statistics, which are not safe for several threads.
+        self.lock = threading.RLock() if lock is None else lock
         self._registry = registry
         self._name = name
-        self._parents: List[Sensor] = list(parents or [])
+        #: Sensors that record each value as well.
+        self.parents: List[Sensor] = list(parents or [])
         self._metrics: List[KafkaMetric] = []
         self._stats: List[Any] = []
         self._config = config
         self._limit_ms = inactive_sensor_expiration_time_seconds * 1000
         self._last_record_time = clock.milliseconds()
-        self._check_forest(set())
+        self.check_forest(set())
 
-    def _check_forest(self, seen: Any) -> None:
+    def check_forest(self, seen: Any) -> None:
         """Refuse to count a value twice: no sensor may be reached by two ways."""
         if self in seen:
             raise ValueError('%s is reached twice by its parents' % self._name)
         seen.add(self)
-        for parent in self._parents:
-            parent._check_forest(seen)
+        for parent in self.parents:
+            parent.check_forest(seen)
 
     @property
     def name(self) -> str:
@@ -66,11 +67,11 @@ class Sensor:
         if time_ms is None:
             time_ms = clock.milliseconds()
         self._last_record_time = time_ms
-        with self._lock:
+        with self.lock:
             for stat in self._stats:
                 stat.record(self._config, value, time_ms)
             self._check_quotas(time_ms)
-        for parent in self._parents:
+        for parent in self.parents:
             parent.record(value, time_ms)
 
     def _check_quotas(self, time_ms: float) -> None:
@@ -93,10 +94,10 @@ class Sensor:
         if not compound_stat:
             raise ValueError('compound stat must be non-empty')
         made = [
-            KafkaMetric(named.name, named.stat, config or self._config, self._lock)
+            KafkaMetric(named.name, named.stat, config or self._config, self.lock)
             for named in compound_stat.stats()
         ]
-        with self._lock:
+        with self.lock:
             for metric in made:
                 self._registry.register_metric(metric)
                 self._metrics.append(metric)
@@ -107,8 +108,8 @@ class Sensor:
 
         Raises ValueError for a name that is taken.
         """
-        metric = KafkaMetric(metric_name, stat, config or self._config, self._lock)
-        with self._lock:
+        metric = KafkaMetric(metric_name, stat, config or self._config, self.lock)
+        with self.lock:
             self._registry.register_metric(metric)
             self._metrics.append(metric)
             self._stats.append(stat)

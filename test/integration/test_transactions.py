@@ -337,7 +337,7 @@ def test_producers_go_on_when_the_version_goes_up(cluster, make, topic, level):
     transact(one, topic, [b'one on 0'])
     level(2)
     other = make()
-    assert (one._state.is_v2, other._state.is_v2) == (False, True)
+    assert (one._engine.state.is_v2, other._engine.state.is_v2) == (False, True)
     transact(one, topic, [b'one on 2'])
     transact(other, topic, [b'other on 2'])
     assert values(cluster, topic, 3) == [b'one on 0', b'one on 2', b'other on 2']

@@ -44,7 +44,7 @@ LOGIN = {
 @pytest.mark.parametrize(
     ('servers', 'told'),
     [
-        ('http://127.0.0.1:8082', 'http:// is not spoken by brokers, write host:port'),
+        ('http://127.0.0.1:8082', 'http:// is not a protocol of brokers, write host:port'),
         ('127.0.0.1:99999', '65535'),
         ('127.0.0.1:port', 'port'),
         ('u:canary@127.0.0.1:9092', 'sasl_plain_username'),

@@ -1,3 +1,3 @@
-"""Commands of ``python -m kafka``; what each does is its own module's."""
+"""The commands of ``python -m kafka``, a module each."""
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
-"""Reading sources in which ``async`` and ``await`` are names, as they were before Python 3.7.
+"""A parser for sources in which ``async`` and ``await`` are names, as they were before Python 3.7.
 
-Owns telling a name from the keyword, and the tree of such a source. What to do with the tree, and
-which sources get here, is ``old_source``'s.
-
-The tokens that are names are exchanged for names of the same length, what results is parsed by
-Python itself, and in the tree they get their own names back: the compiler has no objection to them
-there. So every position is that of the source, and ``async=True`` arrives as the option ``async``.
+Called by ``old_source``. It replaces those tokens that are names by placeholders of the same
+length, lets Python parse the result, and renames the placeholders in the tree: the compiler accepts
+the words there. All positions therefore match the source, and ``async=True`` is passed as the
+keyword argument ``async``.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 WORDS = ('async', 'await')
 
 _KEYWORDS = {*keyword.kwlist, *WORDS}
-# Words behind which `await` has no operand: it is the operand.
+# Words after which `await` has no operand: there it is an operand itself.
 _BETWEEN = {'and', 'as', 'for', 'from', 'if', 'import', 'in', 'is', 'else', 'or'}
 _NAMES = {tokenize.NAME, getattr(tokenize, 'ASYNC', None), getattr(tokenize, 'AWAIT', None)}
 _SKIPPED = {tokenize.NL, tokenize.COMMENT, tokenize.ENCODING}
@@ -40,7 +38,7 @@ _IN_FSTRINGS = {
 
 
 class Spot(NamedTuple):
-    """A word that is a name: its line and column, from 0, and how far it is from there."""
+    """An occurrence of a word as a name: its line and column, from 0, and the word."""
 
     row: int
     column: int
@@ -48,13 +46,13 @@ class Spot(NamedTuple):
 
 
 class _Scopes:
-    """Whether a token stands in an ``async def``, where ``await (x)`` waits and calls nothing."""
+    """Tracks whether a token is inside an ``async def``, where ``await (x)`` is not a call."""
 
     def __init__(self) -> None:
         self._blocks: List[bool] = [False]  # one for each indentation
         self._header: Optional[bool] = None  # of a function whose block has not begun
         self._brackets = 0  # open ones in the header
-        self._in_line = False  # behind the header's colon: `async def f(): await x`
+        self._in_line = False  # after the header's colon: `async def f(): await x`
         self._after_colon = False
 
     @property
@@ -63,11 +61,11 @@ class _Scopes:
         return bool(self._header) if self._in_line else self._blocks[-1]
 
     def define(self, is_async: bool) -> None:
-        """Note a ``def``."""
+        """Enter the header of a ``def``."""
         self._header, self._brackets, self._in_line = is_async, 0, False
 
     def see(self, token: Any) -> None:
-        """Go past a token."""
+        """Update the state by the next token."""
         if token.type == tokenize.INDENT:
             self._blocks.append(self._blocks[-1] if self._header is None else self._header)
             self._header = None
@@ -91,7 +89,7 @@ class _Scopes:
 
 
 def _ends_expression(token: Any) -> bool:
-    """Whether an expression can end with this token, so that no other can begin behind it."""
+    """Return True if an expression can end with this token, so that no other can follow."""
     if token is None or token.type in _NO_EXPRESSION:
         return False
     if token.type == tokenize.OP:
@@ -117,14 +115,14 @@ def _async_is_keyword(before: Any, after: Any) -> bool:
     if after.type not in _NAMES:
         return False
     if after.string == 'for':
-        # In [async for async in x] it is what the list is made of.
+        # In [async for async in x] it is the element of the list.
         return _starts_statement(before) or _ends_expression(before)
     return after.string in ('def', 'with')
 
 
 def _await_is_keyword(after: Any, in_async_def: bool) -> bool:
     if after.type in _NAMES:
-        # Two names never stand side by side; `await not in x` is the one `not` that may follow.
+        # Two names are never adjacent; in `await not in x` the name is followed by `not`.
         return after.string not in _BETWEEN and after.string != 'not'
     if after.type in (tokenize.NUMBER, tokenize.STRING, _FSTRING_START):
         return True
@@ -134,14 +132,14 @@ def _await_is_keyword(after: Any, in_async_def: bool) -> bool:
 
 
 def used_in(text: str) -> bool:
-    """Whether the words occur at all, be it as keywords or in a text."""
+    """Return True if the words occur, as keywords, names or in text."""
     return _WORD.search(text) is not None
 
 
 def names(text: str) -> List[Spot]:
-    """Return where `async` and `await` stand as names, from the first to the last.
+    """Return the places of `async` and `await` as names, in the order of the source.
 
-    Raises: tokenize.TokenError or SyntaxError for what cannot be read as Python even so.
+    Raises: tokenize.TokenError or SyntaxError if the source is not Python even then.
     """
     spots: List[Spot] = []
     scopes = _Scopes()
@@ -160,7 +158,7 @@ def names(text: str) -> List[Spot]:
 
 
 def _with_next(tokens: Iterator[Any]) -> Iterator[Tuple[Any, Any]]:
-    """Yield each token that means something with the one behind it, but for the last."""
+    """Yield each significant token, except the last, with the one that follows it."""
     waiting = None
     for token in tokens:
         if token.type not in _SKIPPED:
@@ -172,7 +170,7 @@ def _with_next(tokens: Iterator[Any]) -> Iterator[Tuple[Any, Any]]:
 def _spots_in_fstring(token: Any, in_async_def: bool) -> Iterator[Spot]:
     """Yield the words of an f-string, which is one token before Python 3.12.
 
-    Those outside its braces are among them: they get their letters back in the tree.
+    Those outside of its braces are included: their placeholders are renamed in the tree.
     """
     for found in _IN_FSTRINGS[in_async_def].finditer(token.string):
         ahead = token.string[: found.start()]
@@ -207,7 +205,7 @@ def parse(text: str, filename: str) -> ast.Module:
     """Return the tree of a source in which `async` and `await` may be names.
 
     Arguments: text: the source, its lines ended by newlines only; filename: for errors.
-    Raises: SyntaxError, with the text of the file in it, for what is no Python 3 even so.
+    Raises: SyntaxError, with the text of the file in it, if the source is not Python 3 even then.
     """
     if not used_in(text):
         return ast.parse(text, filename)
@@ -229,7 +227,7 @@ def parse(text: str, filename: str) -> ast.Module:
 
 
 def _rename(tree: ast.AST, words: Dict[str, str]) -> None:
-    """Give the names of a tree their own letters back, wherever names stand."""
+    """Rename the placeholders in a tree to the words that they replace."""
     pattern = re.compile('|'.join(words))
 
     def restored(value: Any) -> Any:
@@ -241,7 +239,8 @@ def _rename(tree: ast.AST, words: Dict[str, str]) -> None:
 
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
-            # The one text that may have been exchanged: before 3.12 all of it, and {x=} ever since.
+            # The text of an f-string may contain placeholders: before 3.12 anywhere, since then in
+            # {x=}.
             for part in node.values:
                 if isinstance(part, ast.Constant):
                     part.value = restored(part.value)

@@ -1,7 +1,6 @@
-"""``python -m kafka broker``: run embedded brokers in the foreground.
+"""``python -m kafka broker``: run embedded brokers of ``kafka.testing`` in the foreground.
 
-Owns the command line, what it says, and its end by Ctrl-C or SIGTERM. The brokers themselves are
-``kafka.testing``'s.
+It parses the command line, prints the addresses, and ends at Ctrl-C or SIGTERM.
 """
 
 from __future__ import annotations
@@ -26,24 +25,24 @@ usage: python -m kafka broker [OPTIONS]
 
 Run a small Kafka in pure Python until Ctrl-C.
 
---host HOST          where it listens, and what it calls itself (127.0.0.1)
---port PORT          of the first broker, the others follow; 0 takes free ones (9092)
---version VERSION    the release of Apache Kafka that it is, from 0.8.0 on ({NEWEST})
---brokers N          how many (1)
+--host HOST          the host to listen on and to advertise (127.0.0.1)
+--port PORT          the port of the first broker, the others follow; 0 for free ports (9092)
+--version VERSION    the release of Apache Kafka to behave as, from 0.8.0 on ({NEWEST})
+--brokers N          the number of brokers (1)
 --topic NAME[:N]     create a topic with N partitions (1); may be repeated
---data DIR           keep everything there, and find it again at the next start; without it
-                     everything is in memory
---fsync              have on the disk what is acknowledged: it survives a power cut too
+--data DIR           store all data in this directory, and load it at the next start; without it
+                     all data is in memory
+--fsync              flush to the disk before acknowledging, so that data survives a power failure
 {broker_security.USAGE}-h, --help           show this
 """
 PORT = 9092
-#: How often it is looked whether to stop: waiting for ever could not be interrupted everywhere.
+#: How often a signal is checked for: an endless wait cannot be interrupted on every platform.
 LOOK_SECONDS = 0.5
 SIGNALLED = 128  # what a shell adds to the number of a signal
 
 
 class BrokerCommand(NamedTuple):
-    """A command line taken apart."""
+    """A parsed command line."""
 
     host: str = HOST
     port: int = PORT
@@ -58,8 +57,8 @@ class BrokerCommand(NamedTuple):
 def main(args: List[str]) -> int:
     """Run a command line.
 
-    Returns: 128 and the number of the signal that ended it; 1 if it cannot be done, 2 for a command
-    line that is none.
+    Returns: 128 plus the number of the signal that ended it; 1 on failure, 2 for an invalid command
+    line.
     """
     if '-h' in args or '--help' in args:
         sys.stdout.write(USAGE)
@@ -87,9 +86,9 @@ def main(args: List[str]) -> int:
 
 
 def parse(args: List[str]) -> BrokerCommand:
-    """Take a command line apart.
+    """Parse a command line.
 
-    Raises: Usage for an option or value that there is not.
+    Raises: Usage for an unknown option or an invalid value.
     """
     rest = list(args)
     values: Dict[str, Any] = {}
@@ -102,7 +101,7 @@ def parse(args: List[str]) -> BrokerCommand:
             continue
         read = READ.get(option)
         if read is None and option not in ('--topic', '--super-user'):
-            raise Usage('there is no option %s' % option)
+            raise Usage('unknown option %s' % option)
         if not equals:
             if not rest:
                 raise Usage('%s needs a value' % option)
@@ -118,7 +117,7 @@ def parse(args: List[str]) -> BrokerCommand:
     security = SecurityOptions(super_users=tuple(super_users), **told)
     command = BrokerCommand(topics=topics, security=security, **values)
     if command.fsync and not command.data:
-        raise Usage('--fsync is for what is kept in --data')
+        raise Usage('--fsync needs --data')
     return command
 
 
@@ -131,31 +130,33 @@ def _text(option: str, value: str) -> str:
 def _port(option: str, value: str) -> int:
     port = _number(option, value)
     if port > 65535:
-        raise Usage('%s is a number up to 65535, not %r' % (option, value))
+        raise Usage('%s must be a number up to 65535, not %r' % (option, value))
     return port
 
 
 def _count(option: str, value: str) -> int:
     count = _number(option, value)
     if count < 1:
-        raise Usage('%s is a number from 1 on, not %r' % (option, value))
+        raise Usage('%s must be a number >= 1, not %r' % (option, value))
     return count
 
 
 def _number(option: str, value: str) -> int:
     if not (value.isdecimal() and value.isascii()):
-        raise Usage('%s is a number, not %r' % (option, value))
+        raise Usage('%s must be a number, not %r' % (option, value))
     return int(value)
 
 
 def _topic(value: str) -> Tuple[str, int]:
     name, colon, partitions = value.partition(':')
     if not name:
-        raise Usage('--topic is a name, or a name, a colon and a number, not %r' % value)
-    return name, _count('the number behind --topic %s:' % name, partitions) if colon else 1
+        raise Usage('--topic must be NAME or NAME:PARTITIONS, not %r' % value)
+    return name, _count(
+        'the number of partitions in --topic %s:' % name, partitions
+    ) if colon else 1
 
 
-#: How the value of each option is read.
+#: The parser of each option's value.
 READ: Dict[str, Callable[[str, str], Any]] = {
     '--host': _text,
     '--port': _port,
@@ -186,7 +187,7 @@ def _why(command: BrokerCommand, error: OSError) -> str:
 
 def _serve(command: BrokerCommand, cluster: Cluster) -> int:
     """Run until a signal comes, and return the exit status."""
-    # No Event: its set() would wait for ever where the signal comes in the middle of its wait().
+    # Not an Event: its set() would deadlock if the signal interrupts its wait().
     held = threading.Lock()
     held.acquire()
     numbers: List[int] = []
@@ -235,7 +236,7 @@ def _greeting(command: BrokerCommand, cluster: Cluster) -> str:
 
 
 def _say(text: str) -> None:
-    """Show text, unless nobody is there to read it."""
+    """Print text; ignore a closed standard output."""
     try:
         sys.stdout.write(text)
         sys.stdout.flush()

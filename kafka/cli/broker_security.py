@@ -1,7 +1,6 @@
-"""What ``python -m kafka broker`` is told about security: users, certificates, super users.
+"""The security options of ``python -m kafka broker``: users, certificates, super users.
 
-Owns the options and where passwords come from, which is never the command line: a file or the
-environment.
+Passwords are read from a file or the environment, never from the command line.
 """
 
 from __future__ import annotations
@@ -12,22 +11,22 @@ from kafka.cli.run import Usage
 from kafka.testing.security.options import Security
 from kafka.testing.security.tls import Tls
 
-#: Users and passwords, as in the file of ``--users``.
+#: The environment variable with users and passwords, in the format of the file of ``--users``.
 VARIABLE = 'KAFKA_BROKER_USERS'
 
 USAGE = f"""\
---users FILE         let clients log in over SASL: a NAME:PASSWORD in each line, which may stand in
-                     the environment variable {VARIABLE} instead
---mechanisms A,B     of SASL (those with passwords that the release has)
---tls                serve over TLS, with a certificate made to throw away
---certificate FILE   serve over TLS with this certificate, PEM, and --key FILE
---client-ca FILE     demand certificates of clients, which these authorities have signed
---super-user NAME    enforce ACLs, and let this user do everything; may be repeated
+--users FILE         require SASL; the file has a NAME:PASSWORD per line, which may be in the
+                     environment variable {VARIABLE} instead
+--mechanisms A,B     the SASL mechanisms (default: those with passwords that the release has)
+--tls                serve over TLS with a temporary certificate
+--certificate FILE   serve over TLS with this PEM certificate, and --key FILE
+--client-ca FILE     require client certificates, signed by these authorities
+--super-user NAME    enforce ACLs, and exempt this user from them; may be repeated
 """
 
 
 class SecurityOptions(NamedTuple):
-    """What was said. ``is_tls`` is for a certificate to throw away."""
+    """The security options of a command line. ``is_tls``: use a temporary certificate."""
 
     users: str = ''
     mechanisms: str = ''
@@ -38,7 +37,7 @@ class SecurityOptions(NamedTuple):
     super_users: Tuple[str, ...] = ()
 
     def arguments(self, environment: Mapping[str, str]) -> Dict[str, Any]:
-        """Return the arguments of ``Cluster``. Raises Usage for what does not go together."""
+        """Return the arguments of ``Cluster``. Raises Usage for options that exclude each other."""
         found: Dict[str, Any] = {'tls': self._tls()}
         users = self._users(environment)
         if users is not None:
@@ -51,13 +50,13 @@ class SecurityOptions(NamedTuple):
 
     def _tls(self) -> Union[bool, Tls]:
         if bool(self.certificate) != bool(self.key):
-            raise Usage('--certificate and --key go together')
+            raise Usage('--certificate and --key require each other')
         if not self.certificate:
             if self.client_ca:
                 raise Usage('--client-ca needs --certificate')
             return self.is_tls
         if self.is_tls:
-            raise Usage('--tls makes a certificate, and --certificate has one')
+            raise Usage('--tls and --certificate exclude each other')
         auth = 'required' if self.client_ca else 'none'
         return Tls(self.certificate, self.key, self.client_ca or None, auth)
 
@@ -69,7 +68,7 @@ class SecurityOptions(NamedTuple):
             with open(self.users, encoding='utf-8') as file:
                 text = file.read()
         except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, 'strerror', None) or 'it is no text'
+            reason = getattr(error, 'strerror', None) or 'not UTF-8 text'
             raise Usage('--users %s: %s' % (self.users, reason)) from error
         return users_in(text, self.users)
 
@@ -77,7 +76,7 @@ class SecurityOptions(NamedTuple):
 def users_in(text: str, where: str) -> Dict[str, str]:
     """Return users and passwords; lines that are empty or begin with # are left out.
 
-    Raises Usage, which tells the number of a bad line and nothing of it.
+    Raises Usage, which contains the number of a bad line but not its text.
     """
     users: Dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), 1):
@@ -91,7 +90,7 @@ def users_in(text: str, where: str) -> Dict[str, str]:
 
 
 def greeting(security: Security) -> List[str]:
-    """Return what is told at the start."""
+    """Return the lines about security that are printed at the start."""
     if security.protocol == 'PLAINTEXT':
         return []
     line = '  clients connect with %s' % security.protocol

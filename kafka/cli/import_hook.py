@@ -1,9 +1,9 @@
-"""The import hook: modules whose source only an older Python compiles are imported all the same.
+"""An import hook for modules whose source only an older Python compiles.
 
-Owns how modules are found and loaded with it. Any other module is loaded by the standard loaders'
-own steps, and byte code of it is kept as ever. Byte code of a source that had to be changed is
-never written, so that no interpreter without the hook comes upon it. What is changed in a source is
-``old_source``'s, which is loaded when there is one.
+It finds and loads such modules; the change of the source is made by ``old_source``, which is
+imported when it is first needed. Other modules are loaded by the standard loaders, which cache
+their byte code as usual. Byte code of a changed source is never written, so that an interpreter
+without the hook does not find it.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from typing import Any, Dict, Optional, Union
 
 _SPAWN = 'multiprocessing.spawn'
 
-# These read what is in zip files, and what run_path is given, as spawned processes do with the
-# program, without a loader of ours. With the hook their word compile means another function.
+# These modules compile the content of zip files, and of files given to run_path() as in spawned
+# processes, without a loader. The hook replaces the function compile in their namespaces.
 _COMPILING = (runpy, zipimport)
 
 
 def install() -> None:
-    """Import sources of an older Python too, from now on, in this process and those it spawns.
+    """Let this process and those it spawns import sources of an older Python from now on.
 
-    Once is enough: further calls do nothing. ``runpy.run_path`` is included, and so are modules in
-    zip files. What is imported already, and what compiles, stays as it is. SyntaxErrors remain for
-    sources that are no older Python either; where the extra ``py2`` is missing they name it.
+    Further calls have no effect. It covers ``runpy.run_path`` and modules in zip files. Modules
+    that are already imported, and sources that compile, are not affected. Sources of neither this
+    Python nor an older one raise SyntaxError; if the extra ``py2`` is missing the error names it.
     """
     if _is_installed():
         return
@@ -45,22 +45,22 @@ def _is_installed() -> bool:
 
 
 def uninstall() -> None:
-    """Take the hook away; what was imported by it stays."""
+    """Remove the hook; modules that it imported remain."""
     sys.meta_path[:] = [f for f in sys.meta_path if not isinstance(f, OldSourceFinder)]
     for module in _COMPILING:
         vars(module).pop('compile', None)
 
 
 class OldSourceFinder:
-    """Find modules as the finders behind this one do, to be loaded from older sources too."""
+    """Finds modules by the finders after this one, and gives them a loader for older sources."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Optional[ModuleSpec]:
-        """Return the spec of a module, or None for one that the import system has to look for."""
+        """Return the spec of a module, or None to let the import system continue."""
         finders = list(sys.meta_path)
         for finder in finders[finders.index(self) + 1 :] if self in finders else ():
             find = getattr(finder, 'find_spec', None)
             if find is None:
-                return None  # a finder of the interface before Python 3.4: not ours to call
+                return None  # a finder with the interface before Python 3.4: not supported here
             spec: Optional[ModuleSpec] = find(name, path, target)
             if spec is not None:
                 return _with_our_loader(spec)
@@ -78,7 +78,7 @@ def _with_our_loader(spec: ModuleSpec) -> ModuleSpec:
 
 
 class OldSourceLoader(SourceFileLoader):
-    """Load a module from its file as SourceFileLoader does, one of an older Python too."""
+    """Loads a module from its file as SourceFileLoader does, also one of an older Python."""
 
     _changed = False
 
@@ -87,7 +87,7 @@ class OldSourceLoader(SourceFileLoader):
     ) -> CodeType:
         """Return the code of a source.
 
-        Raises: SyntaxError for what neither this Python nor an older one compiles.
+        Raises: SyntaxError if neither this Python nor an older one compiles it.
         """
         try:
             return super().source_to_code(data, path, _optimize=_optimize)
@@ -101,14 +101,14 @@ class OldSourceLoader(SourceFileLoader):
         self._changed = True
         return outcome
 
-    # Under these names the interpreter leaves a frame out of tracebacks together with those of the
-    # import system, so that an error in a source is shown as it is without the hook.
+    # The interpreter removes frames with these names from tracebacks, as those of the import
+    # system, so that an error in a source is shown as without the hook.
     source_to_code.__code__ = source_to_code.__code__.replace(
         co_filename='<frozen importlib._bootstrap_external>', co_name='_call_with_frames_removed'
     )
 
     def set_data(self, path: str, data: Any, **options: Any) -> None:
-        """Keep byte code as SourceFileLoader does, but none of a source that was changed."""
+        """Cache byte code as SourceFileLoader does, except that of a changed source."""
         if not self._changed:
             super().set_data(path, data, **options)
 
@@ -117,7 +117,7 @@ class SpawnLoader(OldSourceLoader):
     """Load ``multiprocessing.spawn``."""
 
     def exec_module(self, module: ModuleType) -> None:
-        """Run the module, then make it prepare the processes that it starts."""
+        """Run the module, then let it prepare the processes that it spawns."""
         super().exec_module(module)
         _teach_spawn(module)
 
@@ -131,17 +131,17 @@ def _rescue(
 
 
 def _compile(source: Any, filename: Any, mode: str, dont_inherit: bool = True) -> CodeType:
-    """Compile what a module that has no loader for it reads."""
+    """Compile a source for a module that reads it without a loader."""
     from kafka.cli.old_source import compile_source
 
     return compile_source(source, filename)
 
 
 class _Install:
-    """What a spawned process unpickles before it reads the program: it installs the hook."""
+    """Installs the hook in a spawned process, which unpickles it before it runs the program."""
 
     def __reduce__(self) -> Any:
-        # By path, not by name: that process has no other sys.path than a fresh interpreter yet.
+        # By path, not by name: sys.path of the new process is still that of a fresh interpreter.
         return runpy.run_path, (os.path.join(os.path.dirname(__file__), 'spawned.py'),)
 
 

@@ -1,8 +1,7 @@
-"""Code objects of sources that today's Python does not compile as they are.
+"""Code objects of sources that today's Python does not compile unchanged.
 
-Owns the order of what is tried: the names ``async`` and ``await`` first (``async_names``), then a
-translation from Python 2 (``python2``). A source that compiles as it is must not come here: nothing
-about it may change.
+Tries ``async`` and ``await`` as names first (``async_names``), then a translation from Python 2
+(``python2``). Not for sources that compile unchanged: these must stay as they are.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ def compile_source(
 ) -> CodeType:
     """Return the code of a module, of today's Python or of an older one.
 
-    Arguments: source: bytes as they stand in the file, or text; filename: what tracebacks show;
-        in_package: whether Python 2 would look for imports beside the file first, as it does in
-        modules of a package; optimize: as compile() takes it.
-    Raises: SyntaxError for what is neither; ValueError for a source with null bytes.
+    Arguments: source: bytes of the file, or text; filename: for tracebacks; in_package: whether
+        Python 2 would look for imports in the directory of the file first, as it does in modules of
+        a package; optimize: as for compile().
+    Raises: SyntaxError if it is neither; ValueError for a source with null bytes.
     """
     try:
         return compile(source, filename, 'exec', dont_inherit=True, optimize=optimize)
@@ -46,8 +45,8 @@ def rescue(
 ) -> Union[CodeType, SyntaxError]:
     """Return the code of a source that compile() refused with an error, or the error to raise.
 
-    That is the given one for a source which is no older Python either. Arguments: as compile_source
-    has them.
+    That is the given error if the source is not one of an older Python either. Arguments: as for
+    compile_source.
     """
     traceback, context = error.__traceback__, error.__context__
     try:
@@ -58,28 +57,28 @@ def rescue(
         tree = _tree(text, filename, error, in_package)
         return compile(_any(tree), filename, 'exec', dont_inherit=True, optimize=optimize)
     except SyntaxError as found:
-        # Raised by whoever called, it is to show nothing of what was tried here.
+        # The caller raises it: it must not show the attempts made here as its context.
         given = found is error
         found.__traceback__ = traceback if given else None
         found.__context__ = context if given else None
         if not found.text and found.lineno:  # the compiler's, which saw the tree only
             found.text = dict(enumerate(io.StringIO(text), 1)).get(found.lineno)
         return found
-    except ValueError:  # null bytes, whatever the rest says
+    except ValueError:  # null bytes: the given error is the right one
         return error
 
 
 def _any(tree: ast.Module) -> Any:
-    """Hide a tree's type: not every version's stubs of compile() know that it takes one."""
+    """Return a tree as Any: the stubs of compile() lack it in some versions."""
     return tree
 
 
 def _tree(text: str, filename: str, error: SyntaxError, in_package: bool) -> ast.Module:
-    """Return the tree of a source that is not today's Python; raise SyntaxError, maybe `error`."""
+    """Return the tree of an older source; raise SyntaxError, which may be `error`."""
     try:
         return async_names.parse(text, filename)
     except SyntaxError as found:
-        # The first complaint is the better one, unless it is about the names that are none now.
+        # The error of the compiler is better, unless the words async and await may be its cause.
         complaint = found if async_names.used_in(text) else error
     from kafka.cli import python2
 

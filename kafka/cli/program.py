@@ -1,9 +1,8 @@
-"""Running a program the way the interpreter does when it is given the program itself.
+"""Execution of a program in the way in which the interpreter executes it.
 
-Owns what ``python PROGRAM`` does around a program: its module ``__main__``, ``sys.argv`` and
-``sys.path``, and what is shown of an error that ends it. Its end itself (threads, atexit, the exit
-status) is left to the interpreter. Which sources can be run is ``import_hook``'s and
-``old_source``'s business.
+It sets up ``__main__``, ``sys.argv`` and ``sys.path`` as ``python PROGRAM`` does, and reports an
+error that ends the program. The exit itself (threads, atexit, exit status) is left to the
+interpreter. Which sources can be run depends on ``import_hook`` and ``old_source``.
 """
 
 from __future__ import annotations
@@ -77,7 +76,7 @@ def _run_source(source: bytes, path: str, loader: Any) -> None:
 
 
 def _code(source: bytes, path: str) -> CodeType:
-    """Return the code of a program; its SyntaxErrors come without a traceback, as ever."""
+    """Return the code of a program; a SyntaxError has no traceback, as in the interpreter."""
     try:
         return compile(source, path, 'exec', dont_inherit=True)
     except SyntaxError as error:
@@ -90,11 +89,11 @@ def _code(source: bytes, path: str) -> CodeType:
     return outcome
 
 
-# ------------------------------------------------------------ what the interpreter does around it
+# ------------------------------------------------------------ steps of the interpreter
 
 
 def _new_main(**names: Any) -> ModuleType:
-    """Make a new module ``__main__``, with the names that programs find there."""
+    """Create a new module ``__main__``, with the names that programs find there."""
     main = ModuleType('__main__')
     if sys.version_info < (3, 14):
         vars(main)['__annotations__'] = {}
@@ -104,34 +103,34 @@ def _new_main(**names: Any) -> ModuleType:
 
 
 def _shown(path: str) -> str:
-    """Return a program's path as ``__file__`` and tracebacks have it: absolute since 3.9."""
+    """Return a program's path as in ``__file__`` and tracebacks: absolute since 3.9."""
     if sys.version_info < (3, 9) or os.path.isabs(path):
         return path
     return os.path.join(os.getcwd(), path)
 
 
 def _is_path_safe() -> bool:
-    """Whether the interpreter was told to keep the program's directory out of sys.path."""
+    """Return True if the interpreter keeps the program's directory out of sys.path."""
     return bool(sys.flags.isolated or getattr(sys.flags, 'safe_path', False))
 
 
 def _put_first(directory: str) -> None:
-    """Put a directory in the place in sys.path that ``python -m`` gave to the current one."""
+    """Replace the first item of sys.path, which ``python -m`` set to the current directory."""
     if not _is_path_safe():
         sys.path[:1] = [directory]
 
 
 def _flush() -> None:
-    """Write what the program has printed before anything that its end brings about."""
+    """Flush the output of the program before the output of its end."""
     for stream in (sys.stderr, sys.stdout):
         try:
             stream.flush()
         except (AttributeError, OSError, ValueError):
-            pass  # closed, or not there: the interpreter does not mind either
+            pass  # closed or missing, which the interpreter ignores too
 
 
 def _guarded(function: Callable[..., Any], *args: Any) -> Any:
-    """Call a function; an error ends the program as it would end the interpreter's own call."""
+    """Call a function; an error ends the program as it would without this package."""
     try:
         return function(*args)
     except SystemExit:
@@ -142,7 +141,7 @@ def _guarded(function: Callable[..., Any], *args: Any) -> Any:
     _report(failure)
     _flush()
     if type(failure) is KeyboardInterrupt:
-        # The interpreter ends by the signal itself then, and has nothing more to say.
+        # The interpreter then ends by the signal itself and prints nothing more.
         sys.excepthook = lambda *args: None
         raise failure
     raise SystemExit(1)

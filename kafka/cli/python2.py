@@ -1,10 +1,9 @@
-"""Reading sources of Python 2, by way of the optional translator fissix (extra ``py2``).
+"""A parser for sources of Python 2, by the optional translator fissix (extra ``py2``).
 
-Owns what is asked of the translator and the way back to the lines of the file. What it changes are
-single lines, but it may insert some (imports, unpacked parameters): the tree of the translated text
-gets the line numbers of the file. Columns remain where a line was not changed; elsewhere there are
-none, so that no traceback points at a wrong place. What the translator leaves out and can be said
-in the tree is ``python2_meaning``'s.
+fissix changes single lines but may also insert some (imports, unpacked parameters): the tree of the
+translated text gets the line numbers of the file. Columns are kept where a line was not changed,
+and are absent elsewhere, so that no traceback points to a wrong place. What fissix omits and can be
+expressed in the tree is added by ``python2_meaning``.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ try:
     try:
         from fissix import refactor
     except OSError:
-        # It keeps tables in the user's cache directory, and users of daemons have none.
+        # fissix stores tables in the user's cache directory, which users of daemons do not have.
         with tempfile.TemporaryDirectory() as directory:
             fissix.CACHE_DIR = Path(directory)
             from fissix import refactor
@@ -38,7 +37,7 @@ log = logging.getLogger(__name__)
 
 INSTALL = 'pip install kafka-evergreen[py2]'
 
-# What only Python 2 reads, as it stands in the line of an error.
+# Syntax that only Python 2 accepts, searched in the line of an error.
 _MARKS = re.compile(
     r'(?:^|[:;])\s*(?:print|exec)\b(?!\s*[=(,.;:]|\s*$)'
     r'|\bexcept\b[^:]*,\s*\w+\s*:'
@@ -50,26 +49,26 @@ _MARKS = re.compile(
 )
 _NOTE = re.compile(r'Line (\d+): (.*)', re.DOTALL)
 
-# Names of Python 2 that the translator knows in calls only, or not at all.
+# Names of Python 2 that fissix translates only in calls, or not at all.
 _GONE = {
     'apply', 'basestring', 'buffer', 'cmp', 'coerce', 'execfile', 'file', 'intern', 'long',
     'raw_input', 'reduce', 'reload', 'unichr', 'unicode', 'xrange',
 }  # fmt: skip
 
-# Makes imports relative, which only a module of a package can do.
+# The fixer that makes imports relative, which only a module of a package may do.
 _FOR_PACKAGES = 'fissix.fixes.fix_import'
 
 
 def parse(text: str, filename: str, complaint: SyntaxError, in_package: bool) -> ast.Module:
     """Return the tree of a source of Python 2.
 
-    Arguments: text: the source, its lines ended by newlines only; filename: where it is from;
-        complaint: why today's Python refuses it; in_package: whether imports are looked for beside
-        the file first.
-    Raises: SyntaxError: the complaint for what is no Python 2 either; otherwise one that names what
+    Arguments: text: the source, its lines ended by newlines only; filename: its origin;
+        complaint: the error of today's Python; in_package: whether imports are searched in the
+        directory of the file first.
+    Raises: SyntaxError: the complaint if it is not Python 2 either; otherwise one that names what
         cannot be translated, or the extra that is not installed.
     """
-    # Other marks than newlines, a form feed for one, end no lines of a source.
+    # Other separators than newlines, such as form feeds, do not end lines of a source.
     lines = text.split('\n')
     is_old = isinstance(complaint, TabError) or _looks_old(complaint, lines)
     if refactor is None:
@@ -99,25 +98,25 @@ def parse(text: str, filename: str, complaint: SyntaxError, in_package: bool) ->
 
 
 def _looks_old(complaint: SyntaxError, lines: List[str]) -> bool:
-    """Whether a line that Python complains about has what only Python 2 reads."""
+    """Return True if a line that Python rejects has syntax that only Python 2 accepts."""
     row = complaint.lineno or 0
     return any(_MARKS.search(line) for line in lines[max(row - 1, 0) : row])
 
 
 def _refuse(error: SyntaxError, why: str, lines: List[str]) -> NoReturn:
-    """Raise an error of the same place in the file, with the reason in its message."""
+    """Raise an error at the same place of the file, with the reason in its message."""
     row = error.lineno or 1
     line = lines[row - 1] if row <= len(lines) else ''
-    # The column belongs to the text that was looked at, which need not be the file's.
+    # The column is that of the compiled text, which may differ from the file's.
     column = error.offset if error.text and error.text.rstrip('\n') == line else None
     refusal = SyntaxError(error.msg, (error.filename, row, column, line + '\n'))
-    # Not by way of the constructor, which before 3.10 has its own words for print statements.
+    # Set afterwards: before 3.10 the constructor changes messages about print statements.
     refusal.msg = '%s (%s)' % (error.msg, why)
     raise refusal from None
 
 
 def _located(error: Any, filename: str) -> SyntaxError:
-    """Return what the translator says, or stumbles over, as a SyntaxError."""
+    """Return a message or a failure of the translator as a SyntaxError."""
     message, row = '%s in the translator: %s' % (type(error).__name__, error), None
     if isinstance(error, SyntaxError):
         message, row = error.msg, error.lineno
@@ -133,8 +132,8 @@ def _translate(
 ) -> Tuple[str, List[int], List[Tuple[int, str]]]:
     """Translate a source.
 
-    Returns: the text; for each of its lines, counted from 1, the line of the file; and what the
-    translator has to say, with lines of the file.
+    Returns: the text; for each of its lines, counted from 1, the line of the file; and the
+    messages of the translator, with lines of the file.
     """
     fixers = [
         name
@@ -147,7 +146,7 @@ def _translate(
 
 
 def _notes(fixer_log: List[str]) -> List[Tuple[int, str]]:
-    """Return (line, message) of a log in which reasons may stand behind what they explain."""
+    """Return (line, message) of a log in which reasons may follow what they explain."""
     notes: List[Tuple[int, str]] = []
     for message in fixer_log:
         found = _NOTE.match(message)
@@ -159,7 +158,7 @@ def _notes(fixer_log: List[str]) -> List[Tuple[int, str]]:
 
 
 def _names_gone(tree: ast.Module, origins: List[int]) -> List[Tuple[int, str]]:
-    """Return (line, message) of the names that a translated source uses and Python 3 has not."""
+    """Return (line, message) of names in a translated source that Python 3 does not have."""
     names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
     own = {node.id for node in names if not isinstance(node.ctx, ast.Load)}
     own.update(getattr(node, 'name', '') or '' for node in ast.walk(tree))
@@ -171,7 +170,7 @@ def _names_gone(tree: ast.Module, origins: List[int]) -> List[Tuple[int, str]]:
         for alias in node.names
     )
     return [
-        (origins[node.lineno], '%s is no name of Python 3' % node.id)
+        (origins[node.lineno], '%s does not exist in Python 3' % node.id)
         for node in names
         if node.id in _GONE - own
     ]
@@ -180,14 +179,14 @@ def _names_gone(tree: ast.Module, origins: List[int]) -> List[Tuple[int, str]]:
 def _origins(tree: Any) -> List[int]:
     """Return the line of the file for each line of a translated text, counted from 1.
 
-    What the translator keeps knows its line; a line without any such is one that it inserted, and
-    counts as the one before it.
+    Leaves that were kept have their line numbers; a line without any of these was inserted, and has
+    the number of the line before it.
     """
     known: Dict[int, int] = {}
     row = 1
     for leaf in tree.leaves():
         row += leaf.prefix.count('\n')
-        value = str(leaf.value)  # a number where a fixer made one
+        value = str(leaf.value)  # fixers may have set a number
         if value and leaf.lineno:
             known.setdefault(row, leaf.lineno)
         row += value.count('\n')
@@ -198,7 +197,7 @@ def _origins(tree: Any) -> List[int]:
 
 
 def _parse_translated(text: str, filename: str) -> ast.Module:
-    """Parse what the translator has written, in which tabs may still be eight spaces."""
+    """Parse the output of the translator, in which tabs may still mean eight spaces."""
     try:
         return async_names.parse(text, filename)
     except TabError:
@@ -206,7 +205,7 @@ def _parse_translated(text: str, filename: str) -> ast.Module:
 
 
 def _without_tabs(text: str) -> str:
-    """Return a source with its indentation in spaces, as Python 2 counted them."""
+    """Return a source with its indentation in spaces, tabs counted as in Python 2."""
     within_strings: Set[int] = set()
     lines = list(io.StringIO(text))
     for token in fissix_tokenize.generate_tokens(iter(lines + ['']).__next__):
@@ -220,7 +219,7 @@ def _without_tabs(text: str) -> str:
 
 
 def _unchanged(translated: List[str], lines: List[str], origins: List[int]) -> List[bool]:
-    """Return for each line of the translated text, counted from 1, whether it is the file's."""
+    """Return for each line of the translated text, counted from 1, whether it is unchanged."""
     same = [False]
     for row, line in enumerate(translated, 1):
         same.append(origins[row] <= len(lines) and lines[origins[row] - 1] == line)
@@ -228,7 +227,7 @@ def _unchanged(translated: List[str], lines: List[str], origins: List[int]) -> L
 
 
 def _move(tree: ast.AST, origins: List[int], unchanged: List[bool]) -> None:
-    """Give the nodes of a tree their lines in the file, and no columns where lines changed."""
+    """Set the lines of a tree's nodes to those of the file; remove columns of changed lines."""
     for node in ast.walk(tree):
         place: Any = node
         if not hasattr(place, 'lineno'):

@@ -1,8 +1,8 @@
-"""What a source of Python 2 means beyond its syntax, put into the tree of its translation.
+"""The semantics of Python 2 beyond its syntax, added to the tree of a translated source.
 
-Owns two things that programs of that time count on and a translator of syntax leaves out: the
-division of whole numbers, and the default encoding set behind ``reload(sys)``, which does nothing
-where text is no bytes.
+Programs of that time rely on two things that fissix does not translate: the division of whole
+numbers, and ``sys.setdefaultencoding()`` after ``reload(sys)``, which has no effect where text is
+not bytes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import operator
 import re
 from typing import Any
 
-# How a module finds `divide`; a name that ends in underscores is no class's private one.
+# The name of `divide` in a module; names that end in underscores are never mangled.
 _NAME = '__kafka_divide__'
 _TRUE_DIVISION = re.compile(
     r'^\s*from\s+__future__\s+import\s*(?:\([^)]*\bdivision\b|[^\n(]*\bdivision\b)', re.MULTILINE
@@ -22,14 +22,14 @@ _ENCODING_CALLS = {'sys.setdefaultencoding', 'importlib.reload', 'imp.reload', '
 
 
 def divide(dividend: Any, divisor: Any) -> Any:
-    """Divide as Python 2 does: the quotient of whole numbers is the whole number below."""
+    """Divide as in Python 2: the quotient of whole numbers is rounded down to a whole number."""
     if isinstance(dividend, int) and isinstance(divisor, int):
         return dividend // divisor
     return operator.truediv(dividend, divisor)
 
 
 def restore(tree: ast.Module, text: str) -> ast.Module:
-    """Return a translated tree with what its source, whose text is given too, means."""
+    """Return a translated tree with the semantics of its source, whose text is given as well."""
     meaning = _Meaning(_TRUE_DIVISION.search(text) is not None)
     tree = meaning.visit(tree)
     if meaning.divides:
@@ -38,7 +38,7 @@ def restore(tree: ast.Module, text: str) -> ast.Module:
 
 
 def _import_divide(tree: ast.Module) -> None:
-    """Put the import where it hides no docstring."""
+    """Insert the import, after the docstring if there is one."""
     statement = ast.ImportFrom(
         module=__name__, names=[ast.alias(name='divide', asname=_NAME)], level=0
     )
@@ -49,21 +49,21 @@ def _import_divide(tree: ast.Module) -> None:
 
 
 class _Meaning(ast.NodeTransformer):
-    """Exchange divisions for calls of `divide`, and drop what sets the default encoding."""
+    """Replaces divisions by calls of `divide`, and removes calls that set the default encoding."""
 
     def __init__(self, true_division: bool) -> None:
         self.true_division = true_division
         self.divides = False
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
-        """Exchange ``a / b``."""
+        """Replace ``a / b``."""
         self.generic_visit(node)
         if self.true_division or not isinstance(node.op, ast.Div):
             return node
         return self._call(node, node.left, node.right)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
-        """Exchange ``a /= b`` where looking `a` up twice makes no difference."""
+        """Replace ``a /= b`` if `a` can be evaluated twice without a difference."""
         self.generic_visit(node)
         if self.true_division or not isinstance(node.op, ast.Div) or not _is_plain(node.target):
             return node
@@ -73,7 +73,7 @@ class _Meaning(ast.NodeTransformer):
         return ast.copy_location(ast.Assign(targets=[node.target], value=value), node)
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST:
-        """Drop ``reload(sys)`` and ``sys.setdefaultencoding(...)``."""
+        """Remove ``reload(sys)`` and ``sys.setdefaultencoding(...)``."""
         self.generic_visit(node)
         call = node.value
         if not isinstance(call, ast.Call) or _dotted(call.func) not in _ENCODING_CALLS:
@@ -89,7 +89,7 @@ class _Meaning(ast.NodeTransformer):
 
 
 def _is_plain(target: ast.AST) -> bool:
-    """Whether evaluating a target has no effect: names, and attributes and items of such."""
+    """Return True if evaluating a target has no effect: names, their attributes and items."""
     if isinstance(target, ast.Attribute):
         return _is_plain(target.value)
     if isinstance(target, ast.Subscript):
@@ -101,7 +101,7 @@ def _is_plain(target: ast.AST) -> bool:
 
 
 def _dotted(node: ast.AST) -> str:
-    """Return a dotted name as it is written; empty for what is none."""
+    """Return a dotted name as it is written; empty for any other expression."""
     if isinstance(node, ast.Attribute):
         return '%s.%s' % (_dotted(node.value), node.attr)
     return node.id if isinstance(node, ast.Name) else ''

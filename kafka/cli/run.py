@@ -1,7 +1,7 @@
-"""``python -m kafka run``: run a program of an older Python, and of an older interface, as it is.
+"""``python -m kafka run``: run a program for an older Python and an older interface, unchanged.
 
-Owns the command line and what it switches on. How the program is run is ``program``'s, how its
-source is read ``old_source``'s, and what the switches do is written where they are read.
+It parses the command line and sets the environment variables for the dialect and the text mode.
+``program`` runs the program, ``old_source`` compiles its source.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ Sources that today's Python does not compile are read as Python before 3.7, wher
 PROGRAM              a file, a directory or zip file with __main__.py, or - (stdin)
 -m MODULE            run a module by its name
 --dialect 0.9.5      calls that fit both eras mean the interface of 0.9.5
---text ENCODING      encode str keys and values of messages so (utf-8 is the default)
---no-text            refuse them instead, as 0.9.5 on Python 3 did
+--text ENCODING      encode str keys and values with this encoding (default utf-8)
+--no-text            refuse str keys and values, as 0.9.5 on Python 3 did
 -h, --help           show this
 """
 DIALECTS = ('0.9.5',)
@@ -36,11 +36,11 @@ DEFAULT_ENCODING = 'utf-8'
 
 
 class Usage(Exception):
-    """What is wrong with a command line."""
+    """An invalid command line."""
 
 
 class RunCommand(NamedTuple):
-    """A command line taken apart; `text` is '' for --no-text and None for what the default is."""
+    """A parsed command line; `text` is '' for --no-text and None for the default."""
 
     target: str
     args: List[str]
@@ -52,7 +52,7 @@ class RunCommand(NamedTuple):
 def main(args: List[str]) -> int:
     """Run a command line.
 
-    Returns: 0 when the program came to its end, 2 for a command line that is none.
+    Returns: 0 when the program has ended, 2 for an invalid command line.
     Raises: what ends the interpreter as the program's end does: SystemExit or KeyboardInterrupt.
     """
     if args and args[0] in ('-h', '--help'):
@@ -70,9 +70,9 @@ def main(args: List[str]) -> int:
 
 
 def parse(args: List[str]) -> RunCommand:
-    """Take a command line apart; what follows the program's name is the program's.
+    """Parse a command line; what follows the program's name is passed to the program.
 
-    Raises: Usage for an option or value that there is not.
+    Raises: Usage for an unknown option or an invalid value.
     """
     rest = list(args)
     dialect: Optional[str] = None
@@ -88,7 +88,7 @@ def parse(args: List[str]) -> RunCommand:
         elif option == '--text':
             text = _encoding(value if equals else _next(rest, option))
         elif option.startswith('-') and option not in ('-', '--'):
-            raise Usage('there is no option %s' % option)
+            raise Usage('unknown option %s' % option)
         else:
             target = _next(rest, option) if option == '--' else option + equals + value
             return RunCommand(target, rest, False, dialect, text)
@@ -103,7 +103,7 @@ def _next(rest: List[str], option: str) -> str:
 
 def _dialect(value: str) -> str:
     if value not in DIALECTS:
-        raise Usage('--dialect is one of: %s, not %r' % (', '.join(DIALECTS), value))
+        raise Usage('--dialect must be one of %s, not %r' % (', '.join(DIALECTS), value))
     return value
 
 
@@ -112,12 +112,12 @@ def _encoding(value: str) -> str:
         'a'.encode(value)
         codecs.lookup(value)
     except (LookupError, ValueError):
-        raise Usage('--text names no encoding of text: %r' % value) from None
+        raise Usage('--text must be an encoding of text, not %r' % value) from None
     return value
 
 
 def _switch(command: RunCommand) -> None:
-    """Set the switches of the environment, for this process and those that it starts."""
+    """Set the environment variables, for this process and those that it starts."""
     if command.dialect is not None:
         os.environ[DIALECT_SWITCH] = command.dialect
     if command.text is not None:

@@ -1,7 +1,7 @@
-"""Installs the import hook in a process that multiprocessing has spawned; run by its path.
+"""The installation of the import hook in a process that multiprocessing has spawned.
 
-Owns that one step. It comes before the process takes over the ``sys.path`` of its parent, which
-puts an end to the change made here.
+Run by its path. It comes before the process takes over the ``sys.path`` of its parent, which
+overrides the change made here.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""THE option table: every option of every client, and what is made of those that a program gives.
+"""The option table: every option of every client, and how the options of a program are resolved.
 
-A face, a public class that takes options, does this::
+A face, a public class that takes options, uses it like this::
 
     from kafka import config
 
@@ -10,21 +10,21 @@ A face, a public class that takes options, does this::
         def __init__(self, **configs):
             self.config = config.resolve(config.PRODUCER, configs)   # raises InvalidOptionError
 
-What it gets is a dict, an :class:`Options`, that has all options, checked and complete: ``acks`` is
-a number, ``api_version`` a tuple or None, old names are replaced, and what was not given gave way
-where it contradicted what was. ``.given`` tells which names the program gave. It can be pickled,
-and shows no secret. When the release of the brokers is known,
-``config.settle_release(self.config, (2, 8))`` goes by it; it may raise, too.
+The result is an :class:`Options`, a dict with every option of the face, checked and converted:
+``acks`` is a number, ``api_version`` a tuple or None, deprecated names are replaced, and a default
+that contradicts an option that was given is adjusted. ``.given`` is the set of the names that the
+program gave. It can be pickled, and its repr shows no secret. Once the release of the brokers is
+known, ``config.settle_release(self.config, (2, 8))`` adjusts the options to it, and may raise too.
 
 The faces are PRODUCER, CONSUMER, ADMIN, CLIENT (evented), CONNECTION and TOWER (the KafkaConsumer
-of 0.9.5); CLIENT and CONNECTION pass over names that they do not know, as ever. Values that a face
-has to make itself, because they come from higher floors, are None or empty in the table:
-``partitioner`` and ``partition_assignment_strategy``.
+of 0.9.5). CLIENT and CONNECTION ignore unknown names, as they did in every release. Values that a
+face has to create itself, because their classes are in higher layers, are None or empty in the
+table: ``partitioner`` and ``partition_assignment_strategy``.
 
-Classes below get values, not this dict. Owns: names, defaults, types and units (``kinds.py``),
-rules over several options (``contradictions.py``), how secrets are shown (``secrets.py``). Does not
-own: what options of security need of each other (:mod:`kafka.net.security`), and which codecs are
-installed. ``docs/options.rst`` is made of the table by ``docs/options.py``.
+The classes below a face get single values, not this dict. The checks of single values are in
+``kinds.py``, the rules between options in ``contradictions.py``, the masking of secrets in
+``secrets.py``. The dependencies of the security options are checked in :mod:`kafka.net.security`.
+``docs/options.rst`` is generated from the table by ``docs/options.py``.
 """
 
 from __future__ import annotations
@@ -64,5 +64,5 @@ __all__ = [
     'with_changed',
 ]  # fmt: skip
 
-#: Names that only the KafkaConsumer of 0.9.5 had: who gives one means that dialect.
+#: Names that only the KafkaConsumer of 0.9.5 had: an option of these selects that dialect.
 ONLY_0_9 = frozenset(OF_0_9_5) - frozenset(OPTIONS) | {'metadata_broker_list'}

@@ -1,4 +1,4 @@
-"""The options of KafkaConsumer alone, and those of the one of 0.9.5.
+"""The options of KafkaConsumer alone, and those of the KafkaConsumer of 0.9.5.
 
 Rows of the option table, see ``option.py``.
 """
@@ -35,7 +35,7 @@ def _instance_id(value: str) -> str:
     return value
 
 
-#: Those of the package; kafka/coordinator/assignors/adapt.py knows the classes.
+#: The assignors of the package; kafka/coordinator/assignors/adapt.py maps them to classes.
 _ASSIGNORS = ('range', 'roundrobin', 'sticky', 'cooperative-sticky')
 
 
@@ -44,7 +44,7 @@ def _is_assignor(value: Any) -> bool:
 
 
 def _accept(offsets: Any, response: Any) -> bool:
-    """Take note of a commit, whatever became of it: the callback of who has none."""
+    """The default callback for the result of a commit: do nothing."""
     return True
 
 
@@ -54,7 +54,7 @@ _GROUP: Table = table(
         text(),
         None,
         'C',
-        'The group to join, and in whose name offsets are stored. None: no group, no commits.',
+        'The consumer group to join and to commit offsets for. None: no group and no commits.',
         until=(('1.2', 'C', 'kafka-python-default-group'),),
     ),
     Option(
@@ -62,7 +62,7 @@ _GROUP: Table = table(
         text(convert=_instance_id),
         None,
         'C',
-        'A name of this member that outlives the process (KIP-345).',
+        'The static member id, which stays the same across restarts of the process (KIP-345).',
         since='2.3',
     ),
     Option(
@@ -70,7 +70,9 @@ _GROUP: Table = table(
         choice(['classic', 'consumer'], fold=str.lower),
         'classic',
         'C',
-        'How the group shares partitions: by its members, or by the coordinator (KIP-848).',
+        "The rebalance protocol: 'classic', assigned by the group leader, or 'consumer', assigned"
+        ' by'
+        ' the coordinator (KIP-848).',
         since='',
     ),
     Option(
@@ -78,7 +80,8 @@ _GROUP: Table = table(
         text(),
         None,
         'C',
-        "How the coordinator shares partitions: 'uniform', 'range'. None: as it is set up to.",
+        "The assignor of the coordinator (KIP-848): 'uniform', 'range'. None: the broker's"
+        ' default.',
         since='',
     ),
     Option(
@@ -86,8 +89,8 @@ _GROUP: Table = table(
         milliseconds(1, INT32_MAX),
         45000,
         'C',
-        'For how long the coordinator may hear nothing before it takes the member for gone.'
-        ' 30000 on brokers before 3.0.',
+        'The session timeout: without a heartbeat for this long the coordinator removes the member'
+        ' from the group. 30000 on brokers before 3.0.',
         until=(('1.2', 'C', 30000), ('2.3', 'C', 10000)),
     ),
     Option(
@@ -95,43 +98,45 @@ _GROUP: Table = table(
         milliseconds(1, INT32_MAX),
         3000,
         'C',
-        'How often it hears something; a third of session_timeout_ms at most, usually.',
+        'The time between heartbeats; at most, and usually, a third of session_timeout_ms.',
     ),
     Option(
         'max_poll_interval_ms',
         milliseconds(1, INT32_MAX),
         300000,
         'C',
-        'The longest pause between two calls of poll(); then the group goes on without.',
+        'The longest time between two calls of poll(); after it the member leaves the group.',
         since='1.4',
     ),
     Option(
         'partition_assignment_strategy',
-        listed('assignors: classes, instances, or names of ' + ', '.join(_ASSIGNORS), _is_assignor),
+        listed(
+            'assignors: classes, instances, or the names ' + ', '.join(_ASSIGNORS), _is_assignor
+        ),
         (),
         'C',
-        'How a group shares partitions, what it likes best first. Empty: range, roundrobin.',
+        'The assignors that the member supports, in order of preference. Empty: range, roundrobin.',
     ),
     Option(
         'enable_auto_commit',
         FLAG,
         True,
         'C',
-        'Whether positions are committed by themselves.',
+        'Whether the offsets of returned records are committed periodically in the background.',
     ),
     Option(
         'auto_commit_interval_ms',
         milliseconds(0),
         5000,
         'C',
-        'How often; positions that are stored already, every 30 s.',
+        'The time between automatic commits; unchanged offsets are committed again every 30 s.',
     ),
     Option(
         'default_offset_commit_callback',
         function(none=False),
         _accept,
         'C',
-        'Called with offsets and answer, or error, of a commit that has no callback.',
+        'Called with the offsets and the response, or the error, of a commit without a callback.',
         java=None,
     ),
     Option(
@@ -139,7 +144,7 @@ _GROUP: Table = table(
         FLAG,
         True,
         'C',
-        'Whether patterns, and topics(), pass over topics such as ``__consumer_offsets``.',
+        'Whether patterns and topics() leave out internal topics such as ``__consumer_offsets``.',
         until=(('1.2', 'C', False),),
         since='1.3',
     ),
@@ -151,29 +156,31 @@ _FETCHING: Table = table(
         function('deserialize'),
         None,
         'C',
-        'Makes keys of bytes.',
+        'Converts the bytes of a key to an object.',
     ),
     Option(
         'value_deserializer',
         function('deserialize'),
         None,
         'C',
-        'Makes values of bytes.',
+        'Converts the bytes of a value to an object.',
     ),
     Option(
         'fetch_min_bytes',
         size(0),
         1,
         'C',
-        'For how many bytes a broker waits before it answers',
+        'The number of bytes that a broker collects before it answers a fetch request.',
     ),
     Option(
         'fetch_max_wait_ms',
         milliseconds(0, INT32_MAX),
         500,
         'C',
-        'and for how long at most. Where it is not given and fetch_min_bytes is 1, a broker that'
-        ' had nothing for a while waits for up to 5 s; it answers as soon as there is a record.',
+        'The longest time that a broker waits for fetch_min_bytes. If this is not given and'
+        ' fetch_min_bytes is 1, a broker that had no records for a while is allowed to wait for'
+        ' up to'
+        ' 5 s; it still answers as soon as there is a record.',
         dotted=('fetch.wait.max.ms',),
     ),
     Option(
@@ -181,7 +188,7 @@ _FETCHING: Table = table(
         size(0),
         52428800,
         'C',
-        'The largest answer; one batch always comes.',
+        'The maximum size of a fetch response; the first batch is returned even if it is larger.',
         since='1.3.3',
     ),
     Option(
@@ -189,7 +196,7 @@ _FETCHING: Table = table(
         size(0),
         1048576,
         'C',
-        'The largest part of it for one partition; one batch always comes.',
+        'The maximum size per partition in a fetch response; the first batch is always returned.',
         dotted=('fetch.message.max.bytes',),
     ),
     Option(
@@ -197,7 +204,7 @@ _FETCHING: Table = table(
         size(1),
         52428800,
         'C',
-        'How much is fetched ahead of what is handed out, at most; one batch always comes.',
+        'The maximum size of fetched records that wait for poll(); one batch is always fetched.',
         java=None,
         since='',
     ),
@@ -206,7 +213,7 @@ _FETCHING: Table = table(
         whole(1, infinite=True),
         500,
         'C',
-        'How many records poll() returns at most.',
+        'The maximum number of records that one poll() returns.',
         until=(('1.2', 'C', math.inf),),
         since='1.3.2',
     ),
@@ -215,22 +222,24 @@ _FETCHING: Table = table(
         anything('text'),
         'latest',
         'C',
-        "Where to begin without a committed offset, and where one is out of range: 'earliest',"
-        " 'latest', or 'by_duration:PT1H30M', so long ago (KIP-1106). Any other word: raise.",
+        'Where to start without a committed offset, or when it is out of range:'
+        " 'earliest', 'latest', or 'by_duration:PT1H30M' for an offset by age (KIP-1106). Any other"
+        ' word: raise an error.',
     ),
     Option(
         'check_crcs',
         FLAG,
         True,
         'C',
-        'Whether the checksums of what is read are looked at.',
+        'Whether the CRC checksums of fetched batches are verified.',
     ),
     Option(
         'isolation_level',
         choice(['read_uncommitted', 'read_committed']),
         'read_uncommitted',
         'C',
-        'Whether records of transactions that are open or aborted are seen.',
+        "Which transactional records are returned: all ('read_uncommitted'), or only those of"
+        " committed transactions ('read_committed').",
         since='2.2',
     ),
     Option(
@@ -238,7 +247,7 @@ _FETCHING: Table = table(
         milliseconds(0, never=True),
         math.inf,
         'C',
-        'How long iteration waits for a record before it ends. Infinite or negative: for ever.',
+        'How long iteration waits for a record before it ends. Infinite or negative: forever.',
         until=(('1.2', 'C', -1),),
         java='consumer.timeout.ms',
     ),
@@ -247,7 +256,7 @@ _FETCHING: Table = table(
         FLAG,
         True,
         'C',
-        'Whether requests name only what changed (KIP-227).',
+        'Whether incremental fetch sessions are used (KIP-227).',
         java=None,
         since='2.1',
     ),
@@ -256,7 +265,7 @@ _FETCHING: Table = table(
         text(none=False, empty=True),
         '',
         'C',
-        'Where this client is, so that it may read from a replica that is there (KIP-392).',
+        'The rack of this client, to fetch from a replica in the same rack (KIP-392).',
         since='3.0',
     ),
 )
@@ -273,26 +282,28 @@ def _as_it_is(message: Any) -> Any:
     return message
 
 
-#: What they may be is told in kafka.consumer.arguments_09.
+#: Their values are checked in kafka.consumer.arguments_09.
 OF_0_9_5: Table = table(
-    _of_0_9_5('client_id', 'kafka.consumer.kafka', 'What brokers call this client.'),
-    _of_0_9_5('group_id', None, 'In whose name offsets are stored.'),
-    _of_0_9_5('bootstrap_servers', [], 'Where to begin.', old='metadata_broker_list'),
-    _of_0_9_5('socket_timeout_ms', 30 * 1000, 'How long a broker may take to answer.'),
-    _of_0_9_5('fetch_message_max_bytes', 1024 * 1024, 'The largest part for one partition.'),
-    _of_0_9_5('auto_offset_reset', 'largest', "Where to begin: 'smallest', 'largest'; else raise."),
-    _of_0_9_5('fetch_min_bytes', 1, 'For how many bytes a broker waits before it answers'),
-    _of_0_9_5('fetch_wait_max_ms', 100, 'and for how long at most.'),
-    _of_0_9_5('refresh_leader_backoff_ms', 200, 'How long to wait after an error.'),
-    _of_0_9_5('deserializer_class', _as_it_is, 'Makes values of bytes.'),
-    _of_0_9_5('auto_commit_enable', False, 'Whether offsets are committed by themselves,'),
-    _of_0_9_5('auto_commit_interval_ms', 60 * 1000, 'how often,'),
-    _of_0_9_5('auto_commit_interval_messages', None, 'and after how many messages.'),
-    _of_0_9_5('consumer_timeout_ms', -1, 'How long iteration waits; negative: for ever.'),
-    _of_0_9_5('socket_receive_buffer_bytes', 64 * 1024, 'Of no effect, as in 0.9.5.', True),
-    _of_0_9_5('num_consumer_fetchers', 1, 'Of no effect, as in 0.9.5.', True),
-    _of_0_9_5('default_fetcher_backoff_ms', 1000, 'Of no effect, as in 0.9.5.', True),
-    _of_0_9_5('queued_max_message_chunks', 10, 'Of no effect, as in 0.9.5.', True),
-    _of_0_9_5('rebalance_max_retries', 4, 'Of no effect, as in 0.9.5.', True),
-    _of_0_9_5('rebalance_backoff_ms', 2000, 'Of no effect, as in 0.9.5.', True),
+    _of_0_9_5('client_id', 'kafka.consumer.kafka', 'The client id in requests.'),
+    _of_0_9_5('group_id', None, 'The group to commit offsets for.'),
+    _of_0_9_5(
+        'bootstrap_servers', [], 'The brokers to connect to first.', old='metadata_broker_list'
+    ),
+    _of_0_9_5('socket_timeout_ms', 30 * 1000, 'The longest wait for a response.'),
+    _of_0_9_5('fetch_message_max_bytes', 1024 * 1024, 'The maximum size per partition.'),
+    _of_0_9_5('auto_offset_reset', 'largest', "Where to start: 'smallest', 'largest'; else raise."),
+    _of_0_9_5('fetch_min_bytes', 1, 'The bytes that a broker collects before it answers.'),
+    _of_0_9_5('fetch_wait_max_ms', 100, 'The longest time that a broker waits for them.'),
+    _of_0_9_5('refresh_leader_backoff_ms', 200, 'The wait before a retry after an error.'),
+    _of_0_9_5('deserializer_class', _as_it_is, 'Converts the bytes of a value to an object.'),
+    _of_0_9_5('auto_commit_enable', False, 'Whether offsets are committed automatically.'),
+    _of_0_9_5('auto_commit_interval_ms', 60 * 1000, 'The time between automatic commits.'),
+    _of_0_9_5('auto_commit_interval_messages', None, 'Messages between automatic commits.'),
+    _of_0_9_5('consumer_timeout_ms', -1, 'How long iteration waits; negative: forever.'),
+    _of_0_9_5('socket_receive_buffer_bytes', 64 * 1024, 'No effect, as in 0.9.5.', True),
+    _of_0_9_5('num_consumer_fetchers', 1, 'No effect, as in 0.9.5.', True),
+    _of_0_9_5('default_fetcher_backoff_ms', 1000, 'No effect, as in 0.9.5.', True),
+    _of_0_9_5('queued_max_message_chunks', 10, 'No effect, as in 0.9.5.', True),
+    _of_0_9_5('rebalance_max_retries', 4, 'No effect, as in 0.9.5.', True),
+    _of_0_9_5('rebalance_backoff_ms', 2000, 'No effect, as in 0.9.5.', True),
 )

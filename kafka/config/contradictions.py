@@ -1,8 +1,8 @@
-"""What options mean for each other: which exclude each other, and which give way.
+"""Rules between options: which contradict each other, and which defaults are adjusted.
 
-Owns the rules over several options, which work on complete values and know which of them the
-program gave: what was given is obeyed or refused, a default gives way. What options of security
-need of each other is told in :mod:`kafka.net.security`.
+They are applied to complete, converted values. An option that the program gave is used or refused;
+a default is adjusted to what was given. The dependencies of the security options are checked in
+:mod:`kafka.net.security`.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from kafka.errors import InvalidOptionError
 
 log = logging.getLogger('kafka.config')
 
-#: The first brokers that know idempotent producers, and members with a longest pause of poll().
+#: The first brokers with idempotent producers (KIP-98) and max_poll_interval_ms (KIP-62).
 IDEMPOTENT_SINCE = (0, 11)
 POLL_INTERVAL_SINCE = (0, 10, 1)
 SESSION_45_SINCE = (3, 0)
 
-#: The shorter one, the longer one: a base and its maximum.
+#: (base, maximum) of each back-off and time-out.
 _PAIRS = (
     ('reconnect_backoff_ms', 'reconnect_backoff_max_ms'),
     ('retry_backoff_ms', 'retry_backoff_max_ms'),
@@ -31,7 +31,7 @@ _PAIRS = (
 
 
 def settle(options: Any) -> None:
-    """Bring options into accord, in place; options: an Options.
+    """Resolve or refuse contradictions between options, in place; options: an Options.
 
     Raises InvalidOptionError naming all options that contradict each other.
     """
@@ -43,9 +43,9 @@ def settle(options: Any) -> None:
 
 
 def settle_release(options: Any, api_version: Tuple[int, ...]) -> None:
-    """Bring options into accord with the release of the brokers, now that it is known.
+    """Adjust options to the release of the brokers, now that it is known, in place.
 
-    Raises InvalidOptionError when the brokers are too old for what was asked for.
+    Raises InvalidOptionError when the brokers are too old for an option that was given.
     """
     options['api_version'] = api_version
     for rule in _RELEASE_RULES.get(options.face, ()):
@@ -54,7 +54,7 @@ def settle_release(options: Any, api_version: Tuple[int, ...]) -> None:
 
 def _settle_pair(options: Any, base: str, most: str) -> None:
     if options[base] <= options[most]:
-        # Who names only the base wants it as it is (KIP-580 and before: it never grew).
+        # If only the base is given, the back-off does not grow (as before KIP-580).
         if base == 'reconnect_backoff_ms' and base in options.given and most not in options.given:
             options[most] = options[base]
     elif {base, most} <= options.given:
@@ -73,7 +73,7 @@ def _refuse(text: str, *details: Any) -> None:
 
 
 def _settle_idempotence(options: Any) -> None:
-    """Switch idempotence off where it was not asked for and something is in its way."""
+    """Disable idempotence if it was not asked for and another option rules it out."""
     given = options.given
     is_transactional = options['transactional_id'] is not None
     is_asked_for = is_transactional or 'enable_idempotence' in given
@@ -89,16 +89,16 @@ def _settle_idempotence(options: Any) -> None:
         options['retries'] = options['retries'] or math.inf
     elif is_asked_for:
         name = 'transactional_id' if is_transactional else 'enable_idempotence'
-        _refuse('%s needs an idempotent producer, and so %s', name, '; '.join(conflicts))
+        _refuse('%s needs an idempotent producer, which requires: %s', name, '; '.join(conflicts))
     else:
         options['enable_idempotence'] = False
-        # Of old brokers alone: nobody asked for what they lack, and no option mends it.
+        # On old brokers only INFO: the program cannot change that by an option.
         level = logging.INFO if conflicts == _old_brokers(options) else logging.WARNING
-        log.log(level, 'The producer is not idempotent, which would need that %s', conflicts[0])
+        log.log(level, 'The producer is not idempotent: idempotence requires that %s', conflicts[0])
 
 
 def idempotence_conflicts(options: Any) -> List[str]:
-    """Return what stands in the way of idempotence, each with the name of its option."""
+    """Return the conditions of idempotence that do not hold, each with the name of its option."""
     conflicts = []
     if 'acks' in options.given and options['acks'] != -1:
         conflicts.append("acks is 'all', not %d" % options['acks'])
@@ -111,7 +111,7 @@ def idempotence_conflicts(options: Any) -> List[str]:
 
 
 def _old_brokers(options: Any) -> List[str]:
-    """Return what stands in the way where brokers do not know idempotent producers."""
+    """Return the unmet condition if brokers do not support idempotent producers."""
     version = options['api_version']
     if version is None or version >= IDEMPOTENT_SINCE:
         return []
@@ -121,7 +121,7 @@ def _old_brokers(options: Any) -> List[str]:
 
 
 def _settle_delivery(options: Any) -> None:
-    """A batch has to have time to linger and to be sent once."""
+    """Ensure that delivery_timeout_ms leaves time to linger and to send a batch once."""
     limit, linger = options['delivery_timeout_ms'], options['linger_ms']
     least = linger + options['request_timeout_ms']
     if limit >= least:
@@ -144,7 +144,7 @@ def _settle_delivery(options: Any) -> None:
 def _check_compression(options: Any) -> None:
     if options['compression_level'] is not None and options['compression_type'] in (None, 'snappy'):
         _refuse(
-            'compression_level is of no use with compression_type=%r', options['compression_type']
+            'compression_level has no effect with compression_type=%r', options['compression_type']
         )
 
 
@@ -166,7 +166,7 @@ def _check_offset_reset(options: Any) -> None:
 
 
 def _settle_session(options: Any) -> None:
-    """Old brokers know one time-out of members, and no longer sessions than they always had."""
+    """Adjust to old brokers, which have a single time-out for members and a maximum for it."""
     given, version = options.given, options['api_version']
     session, poll = 'session_timeout_ms', 'max_poll_interval_ms'
     if version is not None and version < SESSION_45_SINCE and session not in given:
@@ -187,10 +187,10 @@ def _settle_session(options: Any) -> None:
 
 
 def _settle_requests(options: Any) -> None:
-    """A fetch ends before its request does, and that before the connection is idle for too long."""
+    """Ensure fetch_max_wait_ms < request_timeout_ms < connections_max_idle_ms."""
     version, request = options['api_version'], 'request_timeout_ms'
     if options['group_id'] is not None and version is not None and version < POLL_INTERVAL_SINCE:
-        # Such a broker answers JoinGroup when the session time-out of the slowest member is over.
+        # Such a broker answers JoinGroup only after the longest session timeout in the group.
         if options[request] <= options['session_timeout_ms']:
             if request in options.given:
                 _refuse(
@@ -204,7 +204,7 @@ def _settle_requests(options: Any) -> None:
     if not wait < options[request] < (idle if idle >= 0 else math.inf):
         _refuse(
             'fetch_max_wait_ms < request_timeout_ms < connections_max_idle_ms must hold,'
-            ' and %s, %s, %s do not',
+            ' got %s, %s, %s',
             wait,
             options[request],
             idle,

@@ -1,8 +1,8 @@
-"""The kinds of values that options have: what is one, in which unit, and how it is written.
+"""The kinds of option values: check, conversion, unit, and description for errors and docs.
 
-Owns checks of one value by itself; which values contradict each other is told in
-``contradictions.py``. A kind converts a value to the form that the clients work with. What it
-refuses it refuses with Unfit or UnfitType, and a hint if it has one.
+Each kind checks one value by itself; rules between options are in ``contradictions.py``. A kind
+converts a value to the form that the clients use, and refuses it with Unfit or UnfitType, with a
+hint if there is one.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ Convert = Callable[[Any], Any]
 
 
 class Kind(NamedTuple):
-    """What the values of an option are.
+    """A kind of option value.
 
-    text: for errors and documents; convert: see above; is_secret: whether nobody may read them.
+    text: describes it in errors and documents; convert: see above; is_secret: mask it in output.
     """
 
     text: str
@@ -33,7 +33,7 @@ class Kind(NamedTuple):
 
 
 class Unfit(Exception):
-    """A value is none of its kind. args: a hint, if there is one. is_type: its type is wrong."""
+    """A value is not of its kind. args: a hint, if there is one. is_type: its type is wrong."""
 
     is_type = False
 
@@ -45,7 +45,7 @@ class UnfitType(Unfit):
 
 
 def _number(value: Any, hint: str = '') -> Any:
-    """Return a number of whatever type as int or float."""
+    """Return a number of any numeric type as int or float."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise UnfitType(hint)
     if isinstance(value, (int, numbers.Integral)):
@@ -77,15 +77,15 @@ def _bounds(low: float, high: float) -> str:
 def milliseconds(
     low: float = 0, high: float = math.inf, never: bool = False, none: bool = False
 ) -> Kind:
-    """Return a kind for times. high: INT32_MAX where the time is told to the broker, math.inf for
-    times that may be infinite; never: whether negative numbers stand for infinite, too."""
+    """Return a kind for times. high: INT32_MAX if the time is sent to the broker, math.inf for
+    times that may be infinite; never: whether negative numbers mean infinite as well."""
 
     def convert(value: Any) -> Any:
         hint = ''
         if isinstance(value, datetime.timedelta):
-            hint = 'a timedelta has no place here: write %d' % (value.total_seconds() * 1000)
+            hint = 'a timedelta is not supported: write %d' % (value.total_seconds() * 1000)
         elif isinstance(value, str):
-            hint = 'milliseconds are written as a number, without a unit'
+            hint = 'milliseconds are given as a number, without a unit'
         number = _number(value, hint)
         if never and number < 0:
             return number
@@ -106,7 +106,7 @@ def whole(
     unit: str = '',
     infinite: bool = False,
 ) -> Kind:
-    """Return a kind for counts and sizes; infinite: whether there may be no end to them."""
+    """Return a kind for counts and sizes; infinite: whether math.inf means no limit."""
 
     def convert(value: Any) -> Any:
         number = _number(value, unit and isinstance(value, str) and 'the unit is %s' % unit or '')
@@ -126,21 +126,21 @@ def size(low: float = 0, high: float = INT32_MAX, none: bool = False) -> Kind:
 
 
 def _flag(value: Any) -> bool:
-    # Not everything that is true: the text 'false' is.
+    # Not bool(value): the text 'false' would be True.
     if isinstance(value, (bool, int)) and value in (0, 1):
         return bool(value)
-    raise UnfitType("text such as 'false' is no bool" if isinstance(value, str) else '')
+    raise UnfitType("text such as 'false' is not a bool" if isinstance(value, str) else '')
 
 
 FLAG = Kind('True or False', _flag)
 
 
 def text(none: bool = True, empty: bool = False, convert: Convert = lambda value: value) -> Kind:
-    """Return a kind for text; convert: what is made of it."""
+    """Return a kind for text; convert: a further conversion of the text."""
 
     def check(value: Any) -> Any:
         if not isinstance(value, str):
-            hint = 'bytes are no text: decode them' if isinstance(value, bytes) else ''
+            hint = 'bytes are not text: decode them' if isinstance(value, bytes) else ''
             raise UnfitType(hint)
         if not value and not empty:
             raise Unfit()
@@ -156,7 +156,7 @@ def _client_id(value: str) -> str:
     return value
 
 
-#: The length of text in the headers of requests has two bytes.
+#: The header of requests has 2 bytes for the length of the client id.
 MOST_TEXT_BYTES = 32767
 CLIENT_ID = _or_none(
     'text of at most %d bytes' % MOST_TEXT_BYTES,
@@ -172,8 +172,8 @@ def choice(
     fold: Callable[[str], str] = str,
     meant: Optional[Mapping[str, str]] = None,
 ) -> Kind:
-    """Return a kind for words. also: other values, and what they stand for; fold: of their case;
-    meant: words that are none, and which are meant by them."""
+    """Return a kind for words. also: other accepted values and their meaning; fold: normalises
+    case; meant: words that are not accepted, and the words to suggest instead."""
     known = list(words)
     others = dict(also or {})
 
@@ -195,7 +195,7 @@ def choice(
 def _acks(value: Any) -> int:
     if isinstance(value, str):
         if value.lower() != 'all':
-            raise Unfit("'1' is text, 1 a number" if value in ('0', '1', '-1') else '')
+            raise Unfit("'1' is text, 1 is a number" if value in ('0', '1', '-1') else '')
         return -1
     number = _number(value)
     if number not in (0, 1, -1):
@@ -215,7 +215,7 @@ def _release(value: Any) -> Optional[Tuple[int, ...]]:
             raise Unfit()
         value = tuple(int(part) for part in parts)
     if not isinstance(value, (tuple, list)):
-        raise UnfitType('a float cannot tell 0.1 from 0.10' if isinstance(value, float) else '')
+        raise UnfitType('0.1 and 0.10 are the same float' if isinstance(value, float) else '')
     if not all(isinstance(part, int) and not isinstance(part, bool) for part in value):
         raise UnfitType()
     if not value or len(value) > 4 or min(value) < 0 or tuple(value) < (0, 8):
@@ -230,19 +230,19 @@ _PROTOCOLS = ('PLAINTEXT', 'SSL', 'SASL_PLAINTEXT', 'SASL_SSL')
 
 
 def without_protocol(address: str) -> str:
-    """Return what stands behind the name of a listener in ``PLAINTEXT://host:port``, or all of it.
+    """Return what follows the listener's name in ``PLAINTEXT://host:port``, or the whole address.
 
-    Raises ValueError for the protocol of something that is no broker.
+    Raises ValueError for the protocol of something that is not a broker.
     """
     protocol, mark, rest = address.strip().rpartition('://')
-    # Listeners may have any name; other protocols are written in small letters.
+    # Listeners may have any name; names of other protocols are written in lower case.
     is_listener = protocol.upper() in _PROTOCOLS or protocol == protocol.upper()
     if mark and (not is_listener or protocol in ('', 'HTTP', 'HTTPS')):
-        raise ValueError('%s:// is not spoken by brokers, write host:port' % protocol[:20])
+        raise ValueError('%s:// is not a protocol of brokers, write host:port' % protocol[:20])
     return rest
 
 
-#: What may stand before a port: an IPv6 address with '::' or all groups, and perhaps a zone.
+#: What may come before a port: an IPv6 address with '::' or all groups, and perhaps a zone.
 _SHORT_IPV6 = re.compile(r'(?!.*::.*::)(?=.*::)[0-9a-fA-F:]*(?:[0-9a-fA-F]|::)(?:%[^:]+)?')
 _WHOLE_IPV6 = re.compile(r'(?:[0-9a-fA-F]{1,4}:){7}[0-9a-fA-F]{1,4}(?:%[^:]+)?')
 _LIKELY_PORT = re.compile(r'[1-9][0-9]{3,4}')
@@ -251,8 +251,8 @@ _LIKELY_PORT = re.compile(r'[1-9][0-9]{3,4}')
 def with_brackets(address: str) -> str:
     """Return ``[::1]:9092`` for ``::1:9092``, and any other address as it is.
 
-    Four or five decimal digits behind what is an address by itself are taken for a port, as Java's
-    clients take any: who means them for a part of the address puts that in brackets.
+    Four or five decimal digits after a complete IPv6 address are read as a port, as in the Java
+    client: put the address in brackets if they are a part of it.
     """
     host, mark, port = address.rpartition(':')
     if not mark or address.startswith('[') or not _LIKELY_PORT.fullmatch(port):
@@ -265,28 +265,28 @@ def with_brackets(address: str) -> str:
 def parse_server(address: str) -> Tuple[str, int]:
     """Return host and port of ``host[:port]``, ``[IPv6]:port`` or ``protocol://host:port``.
 
-    Raises ValueError for what is none of these.
+    Raises ValueError for anything else.
     """
     rest = with_brackets(without_protocol(address))
     if rest.startswith('['):
         host, bracket, port = rest[1:].partition(']')
         if not bracket or port and not port.startswith(':'):
-            raise ValueError('%r has a bracket too many or too few' % rest)
+            raise ValueError('%r has an unbalanced bracket' % rest)
         port = port[1:]
     elif rest.count(':') == 1:
         host, _, port = rest.partition(':')
     else:  # a name, or an address of IPv6 without a port
         host, port = rest, ''
     if '@' in rest:
-        raise ValueError('it has a user or password in it: give sasl_plain_username and the like')
+        raise ValueError('it contains a user or password: use sasl_plain_username and such options')
     if '/' in rest:
-        raise ValueError('a path has no place in it, brokers have none as ZooKeeper has')
+        raise ValueError('it contains a path, which addresses of brokers do not have')
     if not host or any(each in host for each in ' \t'):
-        raise ValueError('there is no host in %r' % rest[:60])
+        raise ValueError('the host is missing in %r' % rest[:60])
     if not port:
         return host, 9092
     if not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
-        raise ValueError('the port in %r is no number from 1 to 65535' % rest[:60])
+        raise ValueError('the port in %r must be a number from 1 to 65535' % rest[:60])
     return host, int(port)
 
 
@@ -298,10 +298,10 @@ def _servers(value: Any) -> Any:
     else:
         raise UnfitType()
     if not all(isinstance(one, str) for one in each):
-        raise UnfitType('each of the list has to be text')
+        raise UnfitType('each item of the list must be text')
     each = [part for one in each for part in one.split(',') if part.strip()]
     if not each:
-        raise Unfit('there is none in it')
+        raise Unfit('the list is empty')
     for one in each:
         try:
             parse_server(one)
@@ -314,14 +314,14 @@ SERVERS = Kind("'host[:port]', several with commas between, or a list of these",
 
 
 def function(method: str = '', none: bool = True) -> Kind:
-    """Return a kind for callables, and objects that have a method, which classes have in vain."""
+    """Return a kind for callables and for objects that have a method; classes do not count."""
 
     def convert(value: Any) -> Any:
         has_it = method and callable(getattr(value, method, None))
-        if isinstance(value, (str, bytes, bytearray)):  # which have a method partition()
+        if isinstance(value, (str, bytes, bytearray)):  # str.partition() is something else
             has_it = False
         if has_it and isinstance(value, type) and method != 'partition':
-            raise UnfitType('it takes an instance of the class')
+            raise UnfitType('an instance is needed, not the class')
         if not has_it and not callable(value):
             raise UnfitType()
         return value
@@ -331,33 +331,33 @@ def function(method: str = '', none: bool = True) -> Kind:
 
 
 def listed(what: str, check: Callable[[Any], bool]) -> Kind:
-    """Return a kind for lists and tuples of which each item passes a check."""
+    """Return a kind for lists and tuples whose items all pass a check."""
 
     def convert(value: Any) -> Any:
         if isinstance(value, (str, bytes)) or not isinstance(value, (list, tuple)):
-            raise UnfitType('a list may have one item' if value is not None else '')
+            raise UnfitType('put a single item into a list' if value is not None else '')
         for position, each in enumerate(value):
             if not check(each):
-                raise UnfitType('item %d, %s, is none' % (position, _named(each)))
+                raise UnfitType('item %d, %s, is not one' % (position, _named(each)))
         return value
 
     return Kind('a list of ' + what, convert)
 
 
 def _named(item: Any) -> str:
-    """Return a name for what may be a class or a function of a program, but no value."""
+    """Return the name of a class or function, or the type of a value, but never the value."""
     kind = type(item).__name__
     name = getattr(item, '__name__', None)
     return '%s %s' % (kind, name) if isinstance(name, str) else kind
 
 
 def has_method(*names: str) -> Callable[[Any], bool]:
-    """Return a check for classes or objects that have all the methods."""
+    """Return a check for classes or objects that have all of the methods."""
     return lambda value: all(callable(getattr(value, name, None)) for name in names)
 
 
 def anything(what: str = 'anything') -> Kind:
-    """Return a kind for what is looked at elsewhere, or not at all."""
+    """Return a kind for values that are checked elsewhere, or not checked."""
     return Kind(what, lambda value: value)
 
 
@@ -387,7 +387,7 @@ def _file(value: Any) -> Any:
     if not value:
         raise Unfit()
     if isinstance(value, bytes) and not is_pem(value):
-        raise UnfitType('bytes are taken for PEM text, and this is none')
+        raise UnfitType('bytes are read as PEM text, and these are not')
     return hide_key(value)
 
 

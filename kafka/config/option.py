@@ -1,8 +1,7 @@
-"""What an option is, which clients have options, and which eras they had other defaults in.
+"""The rows of the option table, the faces (public classes that take options), and the dialects.
 
-Owns the form of the table's rows, the faces (public classes that take options) and the dialects
-(eras, each by a release of it). The rows themselves: ``shared_table.py``, ``producer_table.py`` and
-so on.
+A dialect is an era of earlier releases, named after one of them. The rows themselves are in
+``shared_table.py``, ``producer_table.py`` and so on.
 """
 
 from __future__ import annotations
@@ -12,12 +11,12 @@ from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple, Union
 
 from kafka.config.kinds import Kind
 
-#: The eras, oldest first. The default of options is what serves programs of all of them best.
+#: The eras, oldest first. The defaults of the options are those that suit programs of all eras.
 DIALECTS = ('0.9.5', '1.2', '1.4', '2.0', '2.3', '3.0')
 
 
 class Face(NamedTuple):
-    """A public class that takes options. letter: in the table; is_lenient: whether it passes over
+    """A public class that takes options. letter: used in the table; is_lenient: whether it ignores
     options that it does not have, as the connection and the evented client always did."""
 
     letter: str
@@ -33,18 +32,19 @@ CONNECTION = Face('N', 'BrokerConnection', is_lenient=True)
 TOWER = Face('T', 'KafkaConsumer of 0.9.5')
 FACES = (PRODUCER, CONSUMER, ADMIN, CLIENT, CONNECTION, TOWER)
 
-#: (last dialect with it, letters of the faces concerned, default) in the order of dialects.
+#: (last dialect with this default, letters of the faces, default), in the order of dialects.
 Earlier = Tuple[str, str, Any]
 
 
 class Option(NamedTuple):
     """A row of the table.
 
-    name: of the keyword argument. kind: of its values. default: with the present release. faces:
-    letters of those that have it, or defaults by letter. doc: what it is for. until: defaults of
-    earlier dialects. java: its dotted name in Java, '' for the same words with dots, None if there
-    is none. dotted: other dotted names, those of librdkafka. old: deprecated names, which are still
-    taken. is_ignored: taken and of no effect. since: the first release that had it, '' for ours.
+    name: the keyword argument. kind: of its values. default: with the present release. faces:
+    letters of its faces, or defaults by letter. doc: its purpose. until: the defaults
+    of earlier dialects. java: its dotted name in Java, '' for the same words with dots, None if it
+    does not exist there. dotted: other dotted names, those of librdkafka. old: deprecated names,
+    still accepted. is_ignored: accepted without effect. since: the first release with it, '' for
+    this package.
     """
 
     name: str
@@ -67,8 +67,8 @@ class Option(NamedTuple):
     def default_for(self, face: Face, dialect: Optional[str] = None) -> Any:
         """Return the default.
 
-        dialect: one of DIALECTS; None for programs of no particular era, and 0.9.5, which had none
-        of these clients, means the same.
+        dialect: one of DIALECTS; None for programs of no particular era. 0.9.5, which had none of
+        these clients, means the same.
         """
         if dialect not in (None, DIALECTS[0]):
             at = DIALECTS.index(dialect)
@@ -81,7 +81,7 @@ class Option(NamedTuple):
 
 
 def _own(value: Any) -> Any:
-    """Return a default that may be changed without changing the table."""
+    """Return a copy of a default that is mutable, so that the table stays as it is."""
     return list(value) if isinstance(value, list) else value
 
 
@@ -105,7 +105,7 @@ Table = Dict[str, Option]
 
 
 def table(*options: Option) -> Table:
-    """Return rows by their names, each of which there is but once."""
+    """Return rows by name; no name may occur twice."""
     found = {option.name: option for option in options}
     assert len(found) == len(options)
     return found

@@ -31,22 +31,24 @@ _RECORDS: Table = table(
         _SERIALIZER,
         None,
         'P',
-        'Makes bytes of keys; called with the key, a method also with topic and headers.',
+        'Converts a key to bytes: called with the key, or its serialize() with topic, headers,'
+        ' key.',
     ),
     Option(
         'value_serializer',
         _SERIALIZER,
         None,
         'P',
-        'Makes bytes of values, likewise.',
+        'Converts a value to bytes, in the same way.',
     ),
     Option(
         'partitioner',
         function('partition'),
         None,
         'P',
-        'Chooses partitions, in the form of any era. None: by the hash of the key, records without'
-        ' one in batches (KIP-794).',
+        'Chooses the partition; partitioners of all eras are accepted. None: by a hash of the'
+        ' key, and'
+        ' for records without a key one partition per batch (KIP-794).',
         java='partitioner.class',
     ),
     Option(
@@ -54,7 +56,7 @@ _RECORDS: Table = table(
         FLAG,
         True,
         'P',
-        'Whether partitions of slow brokers get fewer of the records without a key (KIP-794).',
+        'Whether slow brokers get fewer of the records without a key (KIP-794).',
         since='',
     ),
     Option(
@@ -62,8 +64,8 @@ _RECORDS: Table = table(
         milliseconds(0),
         0,
         'P',
-        'After how long a broker that takes nothing of what is ready for it gets no more of the'
-        ' records without a key, as long as there are others (KIP-794). 0: never.',
+        'A broker that has accepted none of its ready batches for this long gets no more records'
+        ' without a key as long as others are available (KIP-794). 0: never.',
         since='',
     ),
     Option(
@@ -74,8 +76,9 @@ _RECORDS: Table = table(
         ),
         [],
         'PC',
-        'See and change what is sent or consumed, and learn what became of it; see'
-        ' kafka.interceptors.',
+        'Interceptors, which see and change records that are sent or consumed and are notified of'
+        ' the'
+        ' results; see kafka.interceptors.',
         java='interceptor.classes',
         since='',
     ),
@@ -87,8 +90,8 @@ _DELIVERY: Table = table(
         ACKS,
         -1,
         'P',
-        "Who has to have a record before it counts as stored: 0 nobody, 1 the leader, 'all' or -1"
-        ' every replica that is in sync.',
+        'Which replicas must have stored a record before it is acknowledged: 0 none, 1 the leader,'
+        " 'all' or -1 all in-sync replicas.",
         until=(('2.3', 'P', 1),),
         dotted=('request.required.acks',),
     ),
@@ -97,7 +100,7 @@ _DELIVERY: Table = table(
         whole(0, INT32_MAX, infinite=True),
         math.inf,
         'P',
-        'How often a batch may be sent again, within delivery_timeout_ms.',
+        'How many times a batch may be sent again, within delivery_timeout_ms.',
         until=(('2.0', 'P', 0),),
         dotted=('message.send.max.retries',),
     ),
@@ -106,10 +109,12 @@ _DELIVERY: Table = table(
         milliseconds(1),
         120000,
         'P',
-        'The time from send() to the outcome; then the future fails with KafkaTimeoutError. It has'
-        ' room for linger_ms and one request_timeout_ms: where it is not given it is their sum'
-        ' if that is more; given alone, it shortens request_timeout_ms to what linger_ms leaves;'
-        ' with a request_timeout_ms that does not fit, or not above linger_ms, it is refused.',
+        'The longest time from send() to the result; after it the future fails with'
+        ' KafkaTimeoutError. It must be at least linger_ms + request_timeout_ms: the default is'
+        ' raised'
+        ' to their sum. If only this option is given, request_timeout_ms is shortened to fit.'
+        ' Values'
+        ' that contradict each other, or not above linger_ms, are refused.',
         dotted=('message.timeout.ms',),
         since='2.2',
     ),
@@ -118,9 +123,10 @@ _DELIVERY: Table = table(
         whole(0, 10**6),
         300,
         'P',
-        'For how many microseconds get() of a record that is sent alone asks for the answer again'
-        ' and again before it sleeps, on Linux: that takes more of an idle processor and less time.'
-        ' Not where answers take longer than that, nor while others want the processor. 0: never.',
+        'How many microseconds get() polls the socket for the response to a single outstanding'
+        ' record before it blocks (Linux only). This uses more of an idle processor and saves'
+        ' latency.'
+        ' Not done if responses take longer, or if other processes need the processor. 0: never.',
         since='',
     ),
     Option(
@@ -128,8 +134,9 @@ _DELIVERY: Table = table(
         FLAG,
         True,
         'P',
-        "Whether retries store no record twice nor out of order. Needs acks 'all', retries, at most"
-        ' 5 requests in flight, brokers of 0.11; off by itself where another option forbids it.',
+        "Whether retries neither duplicate nor reorder records. Requires acks 'all', retries, at"
+        ' most 5 requests in flight, and brokers from 0.11 on; disabled if another option rules'
+        ' it out.',
         until=(('2.3', 'P', False),),
         since='2.2',
     ),
@@ -138,7 +145,7 @@ _DELIVERY: Table = table(
         text(),
         None,
         'P',
-        'A name that outlives the process; makes transactions possible.',
+        'A name that stays the same across restarts of the process; enables transactions.',
         since='2.2',
     ),
     Option(
@@ -146,7 +153,7 @@ _DELIVERY: Table = table(
         milliseconds(1, INT32_MAX),
         60000,
         'P',
-        'After how long the coordinator aborts a transaction that was left open.',
+        'The time after which the coordinator aborts an open transaction.',
         since='2.2',
     ),
     Option(
@@ -155,7 +162,7 @@ _DELIVERY: Table = table(
         False,
         'P',
         'Whether send() raises MessageSizeTooLargeError, as in 3.0, or returns a future that failed'
-        ' with it, as before.',
+        ' with it, as in earlier releases.',
         until=(('2.3', 'P', False), ('3.0', 'P', True)),
         java=None,
         since='',
@@ -168,7 +175,7 @@ _BATCHES: Table = table(
         choice(['gzip', 'snappy', 'lz4', 'zstd'], none=True, also={'none': None}),
         None,
         'P',
-        'How batches are compressed; snappy, lz4 and zstd need a package.',
+        'The compression codec of batches; snappy, lz4 and zstd need a package.',
         dotted=('compression.codec',),
     ),
     Option(
@@ -176,7 +183,8 @@ _BATCHES: Table = table(
         whole(-131072, 22, none=True),
         None,
         'P',
-        "How hard to try: gzip 1 to 9, lz4 1 to 12, zstd up to 22. None: the codec's own choice.",
+        "The compression level: gzip 1 to 9, lz4 1 to 12, zstd up to 22. None: the codec's"
+        ' default.',
         java='compression.gzip.level',
         dotted=('compression.level', 'compression.lz4.level', 'compression.zstd.level'),
         since='',
@@ -186,7 +194,8 @@ _BATCHES: Table = table(
         size(0),
         16384,
         'P',
-        'Bytes of a batch of one partition, before compression; 0: one record each.',
+        'The maximum size of a batch of one partition, before compression; 0: one record per'
+        ' batch.',
         dotted=('batch.num.messages',),
     ),
     Option(
@@ -202,7 +211,7 @@ _BATCHES: Table = table(
         size(1, 2**62),
         33554432,
         'P',
-        'Bytes of records that may wait to be sent; then send() blocks.',
+        'The memory for records that wait to be sent; send() blocks when it is used up.',
         dotted=('queue.buffering.max.kbytes', 'queue.buffering.max.messages'),
     ),
     Option(
@@ -210,16 +219,16 @@ _BATCHES: Table = table(
         milliseconds(0),
         60000,
         'P',
-        'How long send(), partitions_for() and calls of transactions wait for metadata, memory or'
-        ' the coordinator; then they raise KafkaTimeoutError.',
+        'How long send(), partitions_for() and transactional calls wait for metadata, memory or the'
+        ' coordinator before they raise KafkaTimeoutError.',
     ),
     Option(
         'metadata_max_idle_ms',
         milliseconds(5000),
         300000,
         'P',
-        'After how long without a record a topic is forgotten: what is known of it, its metrics;'
-        ' the next record for it asks for its partitions again (KIP-526).',
+        'The time without a record after which the metadata and the metrics of a topic are dropped;'
+        ' the next record for it requests its metadata again (KIP-526).',
         java='metadata.max.idle.ms',
         since='',
     ),
@@ -228,7 +237,7 @@ _BATCHES: Table = table(
         size(1),
         1048576,
         'P',
-        'Bytes of a request, and of a record.',
+        'The maximum size of a request, and of a record.',
         dotted=('message.max.bytes',),
     ),
 )

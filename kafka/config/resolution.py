@@ -1,8 +1,8 @@
-"""From what a program gives to what a client works with: names, values, defaults.
+"""Resolution of options: from the keyword arguments of a program to the values of a client.
 
-Owns the looking up of names, deprecated and unknown ones included, and the completion by defaults
-of a dialect. Does not own: rows (the tables), the checks of single values (``kinds.py``), what
-values mean for each other (``contradictions.py``).
+It finds names, deprecated and unknown ones included, and fills in the defaults of a dialect. The
+rows are in the tables, the checks of single values in ``kinds.py``, the rules between options in
+``contradictions.py``.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ log = logging.getLogger('kafka.config')
 
 DIALECT_SWITCH = 'KAFKA_LEGACY_DIALECT'
 
-#: The rows of all clients but the one of 0.9.5, by name.
+#: The rows of all clients except the one of 0.9.5, by name.
 OPTIONS: Table = {**SHARED, **SECURITY, **PRODUCING, **CONSUMING}
 
-#: Names of 0.9.5 that went, and what does the same now, if anything.
+#: Names of 0.9.5 that were removed, and the present option with the same effect, if any.
 RENAMED: Mapping[str, Optional[str]] = {
     'fetch_wait_max_ms': 'fetch_max_wait_ms',
     'fetch_message_max_bytes': 'max_partition_fetch_bytes',
@@ -44,7 +44,7 @@ _default_dialect: List[Optional[str]] = [None]
 
 
 class Options(Dict[str, Any]):
-    """All options of a client, with their values; a dict that shows no secret.
+    """All options of a client, with their values; a dict whose repr shows no secret.
 
     Attributes: face; given: the names that the program gave, deprecated ones under their new names.
     """
@@ -65,7 +65,7 @@ class Options(Dict[str, Any]):
 def _repr(name: str, value: Any) -> str:
     if name == 'sasl_oauth_token_provider' and value is not None:
         return '<%s>' % type(value).__name__
-    # An item that was put in later is no kind that hides itself.
+    # A value that was set later has not been converted to a type that masks itself.
     hidden = name in _SECRETS and isinstance(value, (str, bytes))
     return repr(Secret()) if hidden else repr(value)
 
@@ -77,7 +77,7 @@ _SECRETS_OF_ALL = _SECRETS.union(*(row.old for row in OPTIONS.values() if row.ki
 
 
 def hidden(given: Mapping[str, Any]) -> Dict[str, Any]:
-    """Return options as they were given, with values of the same meaning that show no secret."""
+    """Return options as they were given, with equal values whose repr shows no secret."""
     return {name: _hidden(name, value) for name, value in given.items()}
 
 
@@ -90,10 +90,11 @@ def _hidden(name: str, value: Any) -> Any:
 
 
 def set_dialect(release: Optional[str]) -> None:
-    """Let all clients made from now on go by a release's defaults; None: by those that serve best.
+    """Use the defaults of a release for all clients made from now on; None: the usual defaults.
 
-    The option ``dialect`` counts more, the environment variable KAFKA_LEGACY_DIALECT less.
-    Raises InvalidOptionError for what is no release of 0.9.5 to 3.x.
+    The option ``dialect`` takes precedence over this call, and this call over the environment
+    variable KAFKA_LEGACY_DIALECT.
+    Raises InvalidOptionError unless it is a release from 0.9.5 to 3.x.
     """
     _default_dialect[0] = _dialect(release, 'dialect')
 
@@ -107,7 +108,7 @@ def _dialect(release: Any, where: str) -> Optional[str]:
 
 
 def current_dialect() -> Optional[str]:
-    """Return the dialect of clients that name none: set_dialect()'s, or the environment's."""
+    """Return the dialect of clients without the option: set_dialect()'s, or the environment's."""
     release = os.environ.get(DIALECT_SWITCH)
     if _default_dialect[0] is not None or not release:
         return _default_dialect[0]
@@ -123,17 +124,17 @@ def options_of(face: Face) -> Table:
 
 
 def defaults(face: Face, dialect: Optional[str] = None) -> Dict[str, Any]:
-    """Return all options of a face with their defaults, such as ``DEFAULT_CONFIG`` wants them."""
+    """Return all options of a face with their defaults, for ``DEFAULT_CONFIG``."""
     return {name: row.default_for(face, dialect) for name, row in options_of(face).items()}
 
 
 def with_changed(
     given: Mapping[str, Any], defaults_now: Mapping[str, Any], before: Mapping[str, Any]
 ) -> Dict[str, Any]:
-    """Return options as given, behind those that a program has changed in a DEFAULT_CONFIG.
+    """Return options as given, preceded by those that a program has changed in a DEFAULT_CONFIG.
 
-    In clients of 1.x and later each instance begins with a copy of its class's DEFAULT_CONFIG, so
-    that a subclass, or whoever writes into it, sets options for all.
+    In clients of 1.x and later each instance starts from a copy of its class's DEFAULT_CONFIG, so
+    that a subclass, or a program that writes into it, sets options for all instances.
 
     Arguments: defaults_now: the DEFAULT_CONFIG of the class; before: as this package made it.
     """
@@ -146,19 +147,19 @@ def with_changed(
 
 
 def resolve(face: Face, given: Mapping[str, Any]) -> Options:
-    """Return all options of a face: checked, in the form the clients work with, complete.
+    """Return all options of a face: checked, converted to the form of the clients, complete.
 
-    Raises: InvalidOptionError, a KafkaConfigurationError, ValueError and AssertionError, for names
-    that there are not, values that cannot be, and options that contradict each other;
-    InvalidOptionTypeError, which is a TypeError as well, for values of a wrong type. Neither tells
-    secrets. A deprecated name is taken with a warning in the log.
+    Raises: InvalidOptionError, a KafkaConfigurationError, ValueError and AssertionError, for
+    unknown names, invalid values, and options that contradict each other;
+    InvalidOptionTypeError, which is a TypeError as well, for values of a wrong type. Neither shows
+    secrets. A deprecated name is accepted with a warning in the log.
     """
     rows = options_of(face)
     named = _rename(face, rows, given)
     checked = {name: convert(rows[name], value) for name, value in named.items()}
     release = named.get('api_version')
     if isinstance(release, str) and release != 'auto':
-        log.warning('api_version as text is deprecated: write %r', checked['api_version'])
+        log.warning('api_version as text is deprecated: use the tuple %r', checked['api_version'])
     dialect = checked.get('dialect') or current_dialect()
     values = {name: row.default_for(face, dialect) for name, row in rows.items()}
     values.update(checked)
@@ -170,7 +171,7 @@ def resolve(face: Face, given: Mapping[str, Any]) -> Options:
 
 
 def _rename(face: Face, rows: Table, given: Mapping[str, Any]) -> Dict[str, Any]:
-    """Return what was given under present names; unknown ones are refused, or passed over."""
+    """Return options under their present names; unknown ones are refused, or ignored if lenient."""
     old = {name: row.name for row in rows.values() for name in row.old}
     named, unknown = {}, []
     for name, value in given.items():
@@ -192,7 +193,7 @@ def _rename(face: Face, rows: Table, given: Mapping[str, Any]) -> Dict[str, Any]
 
 
 def _guess(face: Face, rows: Table, name: str) -> str:
-    """Return an unknown name with what may have been meant."""
+    """Return an unknown name with a hint at what may have been meant."""
     text = str(name)
     hint = _hint(face, rows, text)
     return '%s (%s)' % (text, hint) if hint else text
@@ -221,9 +222,9 @@ def _dotted(row: Option) -> Tuple[str, ...]:
 
 
 def convert(row: Option, value: Any) -> Any:
-    """Return a value in the form the clients work with.
+    """Return a value in the form that the clients use.
 
-    Raises: as resolve(), for what the row cannot have.
+    Raises: as resolve(), for values that the row does not accept.
     """
     try:
         return row.kind.convert(value)

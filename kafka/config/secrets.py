@@ -1,7 +1,7 @@
-"""Values that nobody may read in a log: passwords, keys, addresses with a password in them.
+"""Types of values that must not appear in logs: passwords, keys, URLs with a password in them.
 
-Owns how they are shown. They stay what they are otherwise, str or bytes, so that whoever needs them
-takes them as ever; a pickle carries them, what is shown of its content does not.
+They are str or bytes, so that code which needs the value uses it as usual, but their repr is
+masked. A pickle contains the value; the repr after unpickling is masked too.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ _LONGEST = 60
 
 
 class Secret(str):
-    """Text that is not shown by its repr, nor by that of what contains it."""
+    """Text with a masked repr, also inside the repr of a container."""
 
     def __repr__(self) -> str:
         return MASK
 
 
 class SecretBytes(bytes):
-    """Bytes that are not shown by their repr."""
+    """Bytes with a masked repr."""
 
     def __repr__(self) -> str:
         return MASK
 
 
 class SecretLogin(str):
-    """A URL that is shown without what stands before the @."""
+    """A URL whose repr has no user and password."""
 
     def __repr__(self) -> str:
         return repr(without_login(str.__str__(self)))
@@ -43,7 +43,7 @@ def without_login(text: str) -> str:
 
 
 def hide(value: Any) -> Any:
-    """Return a value that must not be shown: text and bytes as kinds that are not."""
+    """Return a value that must not be shown: text and bytes as types with a masked repr."""
     if isinstance(value, str):
         return Secret(value)
     if isinstance(value, (bytes, bytearray)):
@@ -52,24 +52,24 @@ def hide(value: Any) -> Any:
 
 
 def hide_key(value: Any) -> Any:
-    """Return a file's name as it is, and the text of a file, which may be a key, hidden."""
+    """Return a file name unchanged, and the content of a file, which may be a key, masked."""
     return hide(value) if is_pem(value) else value
 
 
 def is_pem(value: Any) -> bool:
-    """Tell whether a value is the content of a PEM file and not its name."""
+    """Return True if a value is the content of a PEM file and not a file name."""
     if isinstance(value, (bytes, bytearray)):
         return b'-----BEGIN' in value
     return isinstance(value, str) and '-----BEGIN' in value
 
 
 def hide_login(value: Any) -> Any:
-    """Return a URL as a kind that is shown without user and password."""
+    """Return a URL as a type whose repr has no user and password."""
     return SecretLogin(value) if isinstance(value, str) else value
 
 
 def shown(value: Any) -> str:
-    """Return what an error may tell of a value: what it is if that is plain, else its type."""
+    """Return what an error may show of a value: its repr if that is harmless, else its type."""
     kind = type(value).__name__
     if value is None or isinstance(value, (bool, int, float)):
         return repr(value)[:_LONGEST]

@@ -1,7 +1,7 @@
-"""The options that say how connections are secured: TLS, logins, proxies.
+"""The options of secured connections: TLS, SASL, proxies.
 
-Rows of the option table, see ``option.py``. Which of them need each other, and what is made of
-them, is told in :mod:`kafka.net.security`.
+Rows of the option table, see ``option.py``. Their dependencies are checked in
+:mod:`kafka.net.security`.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _TLS: Table = table(
         ),
         'PLAINTEXT',
         ALL,
-        'Whether connections are encrypted (SSL) and begin with a login (SASL).',
+        'Whether connections are encrypted (SSL) and authenticated (SASL).',
     ),
     Option(
         'ssl_context',
         TLS_CONTEXT,
         None,
         ALL,
-        'Used as it is, in place of all other ``ssl_`` options.',
+        'An ssl.SSLContext that is used unchanged, instead of all other ``ssl_`` options.',
         java=None,
     ),
     Option(
@@ -48,7 +48,7 @@ _TLS: Table = table(
         FLAG,
         True,
         ALL,
-        "Whether a broker's certificate has to be for its host name.",
+        "Whether a broker's certificate must match its host name.",
         java='ssl.endpoint.identification.algorithm',
     ),
     Option(
@@ -56,7 +56,7 @@ _TLS: Table = table(
         FILE,
         None,
         ALL,
-        'Whom to believe; None: whom the system believes.',
+        'The trusted certificate authorities; None: those of the system.',
         java='ssl.truststore.location',
         dotted=('ssl.ca.location', 'ssl.ca.pem', 'ssl.truststore.certificates'),
     ),
@@ -65,7 +65,7 @@ _TLS: Table = table(
         FILE,
         None,
         ALL,
-        'The certificate of this client, and those it was made with.',
+        'The certificate of this client, with its intermediate certificates.',
         java='ssl.keystore.certificate.chain',
         dotted=('ssl.certificate.location', 'ssl.certificate.pem', 'ssl.keystore.location'),
     ),
@@ -74,7 +74,7 @@ _TLS: Table = table(
         FILE,
         None,
         ALL,
-        'Its key, if that is not in ssl_certfile.',
+        'The private key of this client, if it is not in ssl_certfile.',
         java='ssl.keystore.key',
         dotted=('ssl.key.location', 'ssl.key.pem'),
     ),
@@ -83,7 +83,7 @@ _TLS: Table = table(
         KEY_PASSWORD,
         None,
         ALL,
-        'The password of the key.',
+        'The password of the private key.',
         java='ssl.key.password',
         since='1.3',
     ),
@@ -92,7 +92,7 @@ _TLS: Table = table(
         FILE,
         None,
         ALL,
-        'Certificates that were called back.',
+        'The list of revoked certificates (CRL).',
         java=None,
         dotted=('ssl.crl.location',),
     ),
@@ -101,7 +101,7 @@ _TLS: Table = table(
         text(),
         None,
         ALL,
-        'The ciphers that may be used, as OpenSSL writes them.',
+        'The allowed ciphers, in the syntax of OpenSSL.',
         java='ssl.cipher.suites',
         since='1.4.7',
     ),
@@ -113,8 +113,8 @@ _SASL: Table = table(
         text(),
         None,
         ALL,
-        'How to log in: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, GSSAPI, AWS_MSK_IAM, or'
-        ' a name that was registered.',
+        'The SASL mechanism: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, GSSAPI, AWS_MSK_IAM,'
+        ' or one added with register_sasl_mechanism().',
         dotted=('sasl.mechanisms',),
         since='1.3',
     ),
@@ -143,7 +143,7 @@ _SASL: Table = table(
         text(),
         'kafka',
         ALL,
-        'The service that brokers are known as, for GSSAPI.',
+        'The service name of the brokers, for GSSAPI.',
         since='1.3.5',
     ),
     Option(
@@ -151,7 +151,7 @@ _SASL: Table = table(
         text(),
         None,
         ALL,
-        'The host in the name of the service. None: that of the broker.',
+        "The host in the service principal. None: the broker's.",
         java=None,
         since='1.4.4',
     ),
@@ -160,7 +160,7 @@ _SASL: Table = table(
         anything('text, a gssapi.Name, or None'),
         None,
         ALL,
-        'The whole name of the service, in place of these two.',
+        'The whole service principal, instead of service name and host.',
         java=None,
         since='2.1',
     ),
@@ -169,7 +169,7 @@ _SASL: Table = table(
         anything('an AbstractTokenProvider, or None'),
         None,
         ALL,
-        'Gives tokens for OAUTHBEARER: ``token()``, and if it likes ``extensions()``.',
+        'Provides tokens for OAUTHBEARER: ``token()``, and optionally ``extensions()``.',
         java=None,
         since='1.4.6',
     ),
@@ -181,7 +181,7 @@ _PROXIES: Table = table(
         PROXY,
         None,
         ALL,
-        'A proxy to go through: ``socks5://``, ``socks5h://`` or ``http://``.',
+        'The proxy for connections: ``socks5://``, ``socks5h://`` or ``http://``.',
         java=None,
         since='3.0',
     ),
@@ -190,7 +190,7 @@ _PROXIES: Table = table(
         PROXY,
         None,
         ALL,
-        'The same under its name of 2.x.',
+        'The same under its name in 2.x.',
         java=None,
         since='2.1',
     ),

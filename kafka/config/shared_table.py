@@ -1,4 +1,4 @@
-"""The options that several clients have: where the cluster is, times, sockets, versions, metrics.
+"""The options of several clients: bootstrap servers, time-outs, sockets, versions, metrics.
 
 Rows of the option table, see ``option.py``.
 """
@@ -31,7 +31,7 @@ from kafka.version import __version__
 __all__ = ['RELEASED', 'SHARED']
 
 CLIENT_ID = 'kafka-python-' + __version__
-# IPPROTO_TCP and TCP_NODELAY, which are the same numbers wherever Python runs.
+# IPPROTO_TCP, TCP_NODELAY, 1: the numbers are the same on every platform of Python.
 NO_DELAY = (6, 1, 1)
 
 _REPORTER = has_method('init', 'metric_change', 'metric_removal', 'close')  # that are called
@@ -59,7 +59,7 @@ _ADDRESSES: Table = table(
         SERVERS,
         'localhost',
         'PCAK',
-        'Where to begin: any brokers of the cluster, the others are found through them.',
+        'The brokers to connect to first; all others are discovered through them.',
         dotted=('metadata.broker.list',),
         old=('metadata_broker_list',),
     ),
@@ -68,7 +68,7 @@ _ADDRESSES: Table = table(
         CLIENT_ID_KIND,
         CLIENT_ID,
         {'P': None, 'C': CLIENT_ID, 'A': CLIENT_ID, 'K': CLIENT_ID, 'N': CLIENT_ID},
-        'What brokers call this client in their logs and quotas. None, for a producer:'
+        'The client id, which brokers use in logs and quotas. None, for a producer:'
         ' ``kafka-python-producer-<n>``.',
     ),
     Option(
@@ -76,8 +76,8 @@ _ADDRESSES: Table = table(
         choice(['use_all_dns_ips', 'resolve_canonical_bootstrap_servers_only']),
         'use_all_dns_ips',
         'PCAK',
-        'Whether every address of a name is tried, or bootstrap servers are first turned into the'
-        ' names that their addresses have (for Kerberos).',
+        'Whether all addresses of a host name are tried, or bootstrap servers are replaced by the'
+        ' canonical names of their addresses (for Kerberos).',
         since='3.0',
     ),
     Option(
@@ -85,9 +85,10 @@ _ADDRESSES: Table = table(
         RELEASED,
         None,
         'PCAK',
-        'A release such as ``2.0.2``: its defaults, and its way where releases contradict each'
-        ' other. None: what ``KAFKA_LEGACY_DIALECT`` in the environment says, else what serves all'
-        ' best.',
+        'A release such as ``2.0.2``: use its defaults, and its behaviour where releases contradict'
+        ' each other. None: the release in the environment variable ``KAFKA_LEGACY_DIALECT``,'
+        ' else the'
+        ' defaults that suit programs of all eras.',
         java=None,
         since='',
     ),
@@ -99,7 +100,7 @@ _TIMES: Table = table(
         milliseconds(1, INT32_MAX),
         30000,
         'PCAKN',
-        'How long a broker may take to answer; then the connection is given up.',
+        'The longest wait for a response; after it the connection is closed.',
         until=(('1.2', 'CKN', 40000), ('2.3', 'C', 305000)),
         dotted=('socket.timeout.ms',),
     ),
@@ -108,7 +109,7 @@ _TIMES: Table = table(
         milliseconds(0),
         30000,
         'PCA',
-        'How long the constructor looks for a broker when api_version is None.',
+        'How long the constructor tries to reach a broker when api_version is None.',
         java=None,
         since='3.0',
     ),
@@ -117,7 +118,7 @@ _TIMES: Table = table(
         milliseconds(0),
         2000,
         'PCAKN',
-        'The same under its name of 1.3 to 2.3; the one that is given counts.',
+        'The same under its name in 1.3 to 2.3; either may be given.',
         java=None,
         since='1.3',
     ),
@@ -126,22 +127,22 @@ _TIMES: Table = table(
         milliseconds(0, never=True),
         540000,
         'PCAK',
-        'After how long without a request a connection is closed. Negative: never.',
+        'The time without a request after which a connection is closed. Negative: never.',
     ),
     Option(
         'reconnect_backoff_ms',
         milliseconds(0),
         50,
         'PCAKN',
-        'How long to wait before the second try to connect to a broker; doubled for each further'
-        ' one, with 20 % jitter.',
+        'The wait before the second attempt to connect to a broker; doubled for each further'
+        ' attempt, with 20 % jitter.',
     ),
     Option(
         'reconnect_backoff_max_ms',
         milliseconds(0),
         30000,
         'PCAKN',
-        'The longest such wait. If only reconnect_backoff_ms is given, that one does not grow.',
+        'The longest such wait. If only reconnect_backoff_ms is given, the wait does not grow.',
         until=(('2.0', 'PCAKN', 1000),),
         old=('reconnect_backoff_max',),
         since='1.4',
@@ -151,7 +152,8 @@ _TIMES: Table = table(
         milliseconds(1),
         10000,
         'PCAK',
-        'How long connecting may take, TLS and login included; doubled for each further try.',
+        'The longest time for one connection attempt, including TLS and SASL; doubled for each'
+        ' retry.',
         java='socket.connection.setup.timeout.ms',
         since='',
     ),
@@ -160,7 +162,7 @@ _TIMES: Table = table(
         milliseconds(1),
         30000,
         'PCAK',
-        'The longest such time.',
+        'The maximum of that time.',
         java='socket.connection.setup.timeout.max.ms',
         since='',
     ),
@@ -169,14 +171,14 @@ _TIMES: Table = table(
         milliseconds(0),
         100,
         'PCAK',
-        'How long to wait before a request is tried again.',
+        'The wait before a failed request is sent again.',
     ),
     Option(
         'retry_backoff_max_ms',
         milliseconds(0),
         1000,
         'PCAK',
-        'The longest such wait: it doubles with each try.',
+        'The longest such wait: it doubles with each retry.',
         since='',
     ),
     Option(
@@ -184,7 +186,7 @@ _TIMES: Table = table(
         milliseconds(0),
         300000,
         'PCAK',
-        'How old what is known of the cluster may be before it is asked for again.',
+        'The age at which metadata is refreshed.',
         dotted=('topic.metadata.refresh.interval.ms',),
     ),
     Option(
@@ -192,7 +194,7 @@ _TIMES: Table = table(
         choice(['rebootstrap', 'none']),
         'rebootstrap',
         'PCAK',
-        'What to do when no broker that is known answers: begin anew, or go on trying (KIP-899).',
+        "What to do when no known broker answers: 'rebootstrap', or 'none': keep trying (KIP-899).",
         since='',
     ),
     Option(
@@ -200,7 +202,7 @@ _TIMES: Table = table(
         milliseconds(0),
         300000,
         'PCAK',
-        'For how long nobody may have answered before the client begins anew (KIP-1102).',
+        'The time without any response after which the client bootstraps again (KIP-1102).',
         since='',
     ),
 )
@@ -211,7 +213,7 @@ _CONNECTIONS: Table = table(
         whole(1),
         5,
         'PCAKN',
-        'How many requests may wait for their answers on one connection.',
+        'The maximum number of requests that wait for a response on one connection.',
         dotted=('max.in.flight',),
     ),
     Option(
@@ -219,7 +221,7 @@ _CONNECTIONS: Table = table(
         size(1, none=True),
         None,
         'PCAKN',
-        'SO_RCVBUF; None: as the system has it.',
+        'SO_RCVBUF; None: the default of the system.',
         java='receive.buffer.bytes',
         dotted=('socket.receive.buffer.bytes',),
     ),
@@ -228,7 +230,7 @@ _CONNECTIONS: Table = table(
         size(1, none=True),
         None,
         'PCAKN',
-        'SO_SNDBUF; None: as the system has it.',
+        'SO_SNDBUF; None: the default of the system.',
         dotted=('socket.send.buffer.bytes',),
     ),
     Option(
@@ -239,7 +241,7 @@ _CONNECTIONS: Table = table(
         ),
         [NO_DELAY],
         'PCAKN',
-        'Arguments of setsockopt; the default is TCP_NODELAY.',
+        'Arguments of setsockopt(); the default sets TCP_NODELAY.',
         java=None,
         since='1.3',
     ),
@@ -248,7 +250,7 @@ _CONNECTIONS: Table = table(
         size(1),
         100000000,
         'PCAKN',
-        'The largest answer that is read; a larger one closes the connection.',
+        'The maximum size of a response; a larger one closes the connection.',
         java=None,
         dotted=('receive.message.max.bytes',),
         since='2.2.20',
@@ -258,9 +260,9 @@ _CONNECTIONS: Table = table(
         RELEASE,
         None,
         {'P': None, 'C': None, 'A': None, 'K': None, 'N': (0, 8, 2)},
-        'The release of the brokers. None: found out, which needs one. If given, constructors'
-        ' connect to nobody. From (2, 1) on brokers are not asked for their versions either; below'
-        ' they are, as 4.0 has dropped some, and the release counts where they do not answer.',
+        'The release of the brokers. None: detected, which needs a connection. If given,'
+        ' constructors do not connect. From (2, 1) on brokers are not asked for their API versions;'
+        ' below they are, because 4.0 removed some, and the release is used if they do not answer.',
         java=None,
         dotted=('broker.version.fallback',),
     ),
@@ -269,7 +271,7 @@ _CONNECTIONS: Table = table(
         FLAG,
         True,
         'PCK',
-        'Whether asking for a topic that there is not creates it, where brokers do that.',
+        'Whether metadata requests may create topics, if the broker allows that.',
         java='allow.auto.create.topics',
         since='2.1',
     ),
@@ -281,7 +283,7 @@ _METRICS: Table = table(
         listed('reporters, or their classes', _REPORTER),
         [],
         'PCA',
-        'Who is told of each metric; classes are made without arguments.',
+        'Reporters that are notified of each metric; classes are created without arguments.',
         java='metric.reporters',
     ),
     Option(
@@ -289,14 +291,14 @@ _METRICS: Table = table(
         whole(1),
         2,
         'PCA',
-        'Over how many windows of time rates and averages go.',
+        'The number of sampling windows for rates and averages.',
     ),
     Option(
         'metrics_sample_window_ms',
         milliseconds(1),
         30000,
         'PCA',
-        'How long each window is.',
+        'The length of each sampling window.',
         java='metrics.sample.window.ms',
     ),
     Option(
@@ -304,7 +306,7 @@ _METRICS: Table = table(
         FLAG,
         True,
         'PC',
-        'False: ``metrics()`` returns None, and nothing is counted.',
+        'False: ``metrics()`` returns None, and nothing is measured.',
         java=None,
         since='2.1.5',
     ),
@@ -313,7 +315,7 @@ _METRICS: Table = table(
         text(none=False, empty=True),
         'consumer',
         {'C': 'consumer', 'K': '', 'N': ''},
-        'The first word in the names of metric groups.',
+        'The prefix of the names of metric groups.',
         java=None,
         since='1.3',
     ),
@@ -321,21 +323,21 @@ _METRICS: Table = table(
 
 
 def _ignored(name: str, why: str, default: object, faces: str, since: str = '1.3') -> Option:
-    doc = 'Of no effect here: %s.' % why
+    doc = 'No effect: %s.' % why
     return Option(name, anything(), default, faces, doc, (), None, (), (), True, since)
 
 
-_READ = 'what has come is read at once'
+_READ = 'received data is read immediately'
 
 _IGNORED: Table = table(
-    _ignored('selector', 'the best that the system has is used', None, 'PCAKN'),
-    _ignored('kafka_client', 'clients have no such part', None, 'PCA', '2.0.3'),
-    _ignored('bootstrap_topics_filter', 'bootstrap servers are asked about no topic', (), 'PCAK'),
+    _ignored('selector', 'the best selector of the system is used', None, 'PCAKN'),
+    _ignored('kafka_client', 'the clients are not replaceable', None, 'PCA', '2.0.3'),
+    _ignored('bootstrap_topics_filter', 'bootstrapping requests no topics', (), 'PCAK'),
     _ignored('sock_chunk_bytes', _READ, 4096, 'PCAKN', '1.4'),
     _ignored('sock_chunk_buffer_count', _READ, 1000, 'PCAKN', '1.4'),
     _ignored('legacy_iterator', 'there is one iterator', False, 'C', '2.0'),
     _ignored('skip_double_compressed_messages', 'they are read', False, 'C', '1.3'),
-    _ignored('wakeup_timeout_ms', 'waking somebody up never blocks', 3000, 'K', '1.4.4'),
+    _ignored('wakeup_timeout_ms', 'a wake-up never blocks', 3000, 'K', '1.4.4'),
 )
 
 _EVENTED: Table = table(
@@ -348,8 +350,8 @@ _EVENTED: Table = table(
         java=None,
     ),
     Option('metrics', anything('a kafka.metrics.Metrics, or None'), None, 'KN',
-           'Where to count what is sent and received.', java=None, since='1.3'),
-    Option('node_id', anything('a node id'), 0, 'N', 'Of the broker.', java=None, since='1.3'),
+           'The Metrics object that records what is sent and received.', java=None, since='1.3'),
+    Option('node_id', anything('a node id'), 0, 'N', 'The id of the node.', java=None, since='1.3'),
 )  # fmt: skip
 
 SHARED: Table = {**_ADDRESSES, **_TIMES, **_CONNECTIONS, **_METRICS, **_EVENTED, **_IGNORED}

@@ -1,9 +1,10 @@
 """
-PySpark reads, streams and writes Kafka, without a jar: the format ``kafka-py``.
+A data source for PySpark that reads, streams and writes Kafka without a jar: the format
+``kafka-py``.
 
 ``kafka.spark.register(spark)``, then ``spark.read.format('kafka-py')`` with the options of Spark's
-own Kafka connector. Needs the extra ``spark`` and Java. Where the package is installed on the
-driver and on the executors Spark finds the format by itself, through the package ``pyspark_kafka``.
+own Kafka connector. Needs the extra ``spark`` and Java. If the package is installed on the driver
+and the executors, Spark discovers the format by itself, through the package ``pyspark_kafka``.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ __all__ = [
 ]
 
 log = logging.getLogger(__name__)
-# What is passed over is told from within Spark's workers, whose standard error is in Spark's logs.
+# Warnings in Spark's workers go to their standard error, which Spark keeps in its logs.
 be_heard(__name__)
-# So is a broker that cannot be reached, such as one whose advertised host does not resolve.
+# Also brokers that cannot be reached, for example because an advertised host does not resolve.
 be_heard('kafka.net.node_connection')
 
-#: What Spark hides of the options in plans, and the option with a secret that it does not know.
+#: The pattern of options that Spark hides in plans, and an option with a secret to add to it.
 _REDACTION, _KEY = 'spark.sql.redaction.options.regex', r'keystore\.key'
 
 _HOMES = {
@@ -47,7 +48,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Load the module of a name when it is first asked for (PEP 562)."""
+    """Import the module of a name when it is first used (PEP 562)."""
     try:
         return look_up(globals(), name, _HOMES)
     except ImportError as error:
@@ -55,7 +56,7 @@ def __getattr__(name: str) -> Any:
 
 
 class MissingSparkError(KafkaConfigurationError, ImportError):
-    """PySpark, or a version of it with data sources in Python, is not there."""
+    """PySpark is missing, or has no data sources in Python."""
 
 
 def _missing(error: ImportError) -> MissingSparkError:
@@ -67,15 +68,16 @@ def _missing(error: ImportError) -> MissingSparkError:
 
 def register(spark: Any) -> None:
     """
-    Make the format ``kafka-py`` known to a session.
+    Register the format ``kafka-py`` in a session.
 
-    Spark shows the options of a sink in some plans. Passwords it hides by itself, private keys by
-    its setting ``spark.sql.redaction.options.regex``, to which their option is added. Threads that
-    did not make the session can write by the format from then on.
+    Spark shows the options of a sink in some plans. It hides passwords by itself, and private keys
+    by its setting ``spark.sql.redaction.options.regex``, to which the name of their option is
+    added. Afterwards all threads can write with the format, also those that did not create the
+    session.
 
     Arguments: spark: a SparkSession of PySpark 4.0 or later, classic or of Spark Connect.
-    Raises: MissingSparkError, a KafkaConfigurationError and an ImportError, where PySpark has no
-    data sources in Python.
+    Raises: MissingSparkError, a KafkaConfigurationError and an ImportError, if PySpark has no data
+    sources in Python.
     """
     try:
         source = import_late('kafka.spark.source')
@@ -83,7 +85,7 @@ def register(spark: Any) -> None:
         raise _missing(error) from error
     try:
         spark.dataSource.register(source.KafkaDataSource)
-    except Exception as error:  # 4.0 refuses what it has found by itself; later ones replace it
+    except Exception as error:  # 4.0 refuses a format that it discovered; later releases replace it
         if 'DATA_SOURCE_ALREADY_EXISTS' not in str(error):
             raise
     if hasattr(spark, '_jsparkSession'):  # not one of Spark Connect
@@ -95,19 +97,19 @@ def register(spark: Any) -> None:
 
 def takeover(spark: Any) -> bool:
     """
-    Register the format, and let ``format('kafka')`` mean it from now on in this process.
+    Register the format, and make ``format('kafka')`` an alias of it in this process.
 
-    Programs written for Spark's own connector run then as they are, batch and streaming, classic
-    and Spark Connect; not SQL's ``USING kafka``. Queries with outputMode('update'), which Spark
-    refuses for sinks in Python, are written by foreachBatch. Where the session has that connector
-    nothing is changed but the registration.
+    Programs for Spark's own connector then run unchanged, batch and streaming, classic and Spark
+    Connect, except for SQL's ``USING kafka``. Queries with outputMode('update'), which Spark
+    refuses for sinks in Python, are written by foreachBatch. If the session has the connector of
+    the JVM, only the registration is made.
 
-    Arguments: spark: as register(). Returns: whether ``kafka`` was taken over. Raises: as
+    Arguments: spark: as for register(). Returns: whether ``kafka`` is an alias now. Raises: as
     register().
     """
     register(spark)
     if has_connector(spark):
-        log.warning('the session has the connector of the JVM: format kafka stays with it')
+        log.warning('the session has the connector of the JVM, which keeps the format kafka')
         return False
     take_over('kafka-py')
     return True

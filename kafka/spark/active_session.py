@@ -1,10 +1,10 @@
-"""Lets every thread write by the format, also one that did not make the session.
+"""Session activation, so that any thread can write with the format, not only the session's creator.
 
-Called by register(). Spark looks a format in Python up in the active session of the thread that
-writes, and only the thread that made a session has one; to read it asks the session of the reader.
-So the two methods of classic PySpark that begin to write are wrapped: while one of them runs, the
-session of its DataFrame is the active one. Spark Connect needs nothing: its server knows the
-session of each call.
+Called by register(). To write, Spark looks up a format in Python in the active session of the
+calling thread, which only the thread that created a session has; to read, it uses the session of
+the reader. Therefore the two methods of classic PySpark that start a write are wrapped: while one
+of them runs, the session of its DataFrame is the active one. Spark Connect needs no such thing: its
+server knows the session of each call.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _MARK = 'activates_session'
 
 @contextmanager
 def active(session: Any) -> Iterator[None]:
-    """Make a session the active one of this thread for a while.
+    """Make a session the active one of this thread in a ``with`` block.
 
-    Arguments: session: a SparkSession, classic or of Spark Connect, which stays as it is.
+    Arguments: session: a SparkSession, classic or of Spark Connect; it is not changed.
     """
     java = getattr(session, '_jsparkSession', None)
     if java is None:
@@ -45,12 +45,12 @@ def active(session: Any) -> Iterator[None]:
             sessions.clearActiveSession()
 
     sessions.setActiveSession(java)
-    with CleanUp(restore):  # which may fail where the JVM has ended
+    with CleanUp(restore):  # which may fail if the JVM has ended
         yield
 
 
 def activate_for_writers() -> None:
-    """Let writers of this process activate their session; may be called again."""
+    """Wrap the writers of this process so that they activate their session; idempotent."""
     for module, name, method in _WRITERS:
         cls = getattr(import_late(module), name)
         original = getattr(cls, method)

@@ -1,10 +1,10 @@
-"""The options that begin with ``kafka.``: from the names and texts of Java to our options.
+"""The options with the prefix ``kafka.``: converted from Java's names and texts to our options.
 
-Owns which of Java's names there are for a reader and for a writer, what is made of their texts, and
-which have no meaning here: those that cannot change the result are taken and passed over, so that
-an unchanged job runs; all others are refused. Our own options that Java lacks are taken by their
-names with dots or underscores (``kafka.proxy.url``). Does not own: rows, kinds and contradictions
-of options (kafka/config), what of it is about security (security_options.py).
+It defines which of Java's options a reader and a writer accept and how their texts are converted.
+Options without a meaning here are ignored if they cannot change the result, so that an unchanged
+job runs; all others are refused. Options of this package that Java lacks are accepted by their
+names with dots or underscores (``kafka.proxy.url``). Options of security are converted in
+security_options.py; kinds and contradictions are checked in kafka/config.
 """
 
 from __future__ import annotations
@@ -33,60 +33,61 @@ __all__ = [
 ]
 
 PREFIX = 'kafka.'
-#: For how long Java's consumers and admin clients try again unless default.api.timeout.ms is given.
+#: How long Java's consumers and admin clients retry, unless default.api.timeout.ms is given.
 API_TIMEOUT_MS = 60000
 _API_TIMEOUT = 'default.api.timeout.ms'
-_CLASSES = 'classes of Java cannot be used here'
-_AS_THEY_ARE = 'values are taken as they are given'
+_CLASSES = 'Java classes are not supported'
+_AS_THEY_ARE = 'values are used as they are given'
 
-#: What a source refuses, and what does what may have been wanted.
+#: What a source refuses, and the alternative.
 _NOT_OF_SOURCES = {
-    'auto.offset.reset': 'say startingOffsets, which counts for a new query only',
-    'key.deserializer': 'keys are bytes: use functions of DataFrames on them',
-    'value.deserializer': 'values are bytes: use functions of DataFrames on them',
-    'key.serializer': 'nothing is serialized by a reader',
-    'value.serializer': 'nothing is serialized by a reader',
-    'enable.auto.commit': 'Spark keeps the offsets; commitOffsets tells a group of them',
-    'interceptor.classes': 'nobody may change what is read',
-    'interceptors': 'nobody may change what is read',
+    'auto.offset.reset': 'use startingOffsets, which applies to new queries only',
+    'key.deserializer': 'keys are bytes: convert them with functions of DataFrames',
+    'value.deserializer': 'values are bytes: convert them with functions of DataFrames',
+    'key.serializer': 'a reader serializes nothing',
+    'value.serializer': 'a reader serializes nothing',
+    'enable.auto.commit': 'Spark stores the offsets; commitOffsets also commits them for a group',
+    'interceptor.classes': 'records of a source cannot be intercepted',
+    'interceptors': 'records of a source cannot be intercepted',
     'config.providers': _AS_THEY_ARE,
 }
 #: What a sink refuses.
 _NOT_OF_SINKS = {
-    'key.serializer': 'keys are text or bytes: use functions of DataFrames before',
-    'value.serializer': 'values are text or bytes: use functions of DataFrames before',
+    'key.serializer': 'keys are text or bytes: convert them with functions of DataFrames before',
+    'value.serializer': 'values are text or bytes: convert them with functions of DataFrames'
+    ' before',
     'interceptor.classes': _CLASSES,
     'interceptors': 'use functions of DataFrames before',
     'config.providers': _AS_THEY_ARE,
-    'transactional.id': 'say exactlyOnce, and transactionalIdPrefix if the name matters',
+    'transactional.id': 'use exactlyOnce, and transactionalIdPrefix to choose the name',
 }
-#: Options of consumers that mean nothing without a group, or when Spark says what is read.
+#: Options of consumers without a meaning if there is no group, or because Spark chooses offsets.
 _OF_GROUPS = frozenset((
     'group.instance.id', 'group.protocol', 'group.remote.assignor', 'session.timeout.ms',
     'heartbeat.interval.ms', 'max.poll.interval.ms', 'max.poll.records', 'auto.commit.interval.ms',
     'exclude.internal.topics', 'allow.auto.create.topics',
 ))  # fmt: skip
-#: What Java's clients have and ours do not, and what changes no result.
+#: Options that only Java's clients have, and that do not change the result.
 _OF_JAVA = frozenset((
     'auto.include.jmx.reporter', 'enable.metrics.push',
     'internal.leave.group.on.close', 'internal.throw.on.fetch.stable.offset.unsupported',
     'metric.reporters', 'metrics.recording.level', 'partition.assignment.strategy',
     'share.acknowledgement.mode',
 ))  # fmt: skip
-#: Options that take one of their values only: what it is, and why no other.
+#: Options that accept one of their values only: the value, and the reason.
 _FIXED = {
-    'partitioner.ignore.keys': ('false', 'the column partition says where a row goes'),
-    'transaction.two.phase.commit.enable': ('false', 'transactions are Spark batches'),
+    'partitioner.ignore.keys': ('false', 'the column partition chooses the partition of a row'),
+    'transaction.two.phase.commit.enable': ('false', 'transactions follow the batches of Spark'),
 }
-#: Java's own default partitioner, under all of its names; others are classes of Java.
+#: Java's default partitioner, under all of its names; any other is a Java class.
 _PARTITIONERS = ('', 'org.apache.kafka.clients.producer.internals.DefaultPartitioner')
 _LEVELS = {codec: 'compression.%s.level' % codec for codec in ('gzip', 'lz4', 'zstd')}
-#: Rows that are no text, or that a BoundedReader and a sink have no use for.
+#: Options whose values are not text, or that neither a BoundedReader nor a sink uses.
 _NO_TEXT = frozenset((
     'consumer_timeout_ms', 'default_offset_commit_callback', 'metric_group_prefix',
     'socket_options', 'fetch_max_buffered_bytes', 'raise_on_too_large',
 ))  # fmt: skip
-#: Options of connections that security_options.py leaves to this file.
+#: Options of connections that are not handled in security_options.py.
 _NOT_OF_LOGINS = ('security_protocol', 'proxy_url', 'socks5_proxy')
 _NUMBER = re.compile(r'[+-]?[0-9]{1,19}\Z')
 _LARGEST = 2**63 - 1
@@ -97,7 +98,7 @@ Rows = Dict[str, config.Option]
 
 
 def _rows_of(face: config.Face) -> Rows:
-    """Return rows by the names that they have here: Java's, and ours with dots."""
+    """Return rows by the names that they have here: Java's, and those of this package with dots."""
     found: Rows = {}
     for row in config.options_of(face).values():
         is_read_elsewhere = row.name in config.SECURITY and row.name not in _NOT_OF_LOGINS
@@ -113,7 +114,7 @@ _CONSUMER, _PRODUCER = _rows_of(config.CONSUMER), _rows_of(config.PRODUCER)
 
 
 def java_name(name: str) -> str:
-    """Return how an option of ours is written here, without the prefix."""
+    """Return the name of an option here, without the prefix."""
     row = config.OPTIONS[name]
     if row.java_name is not None:
         return row.java_name
@@ -121,20 +122,20 @@ def java_name(name: str) -> str:
 
 
 def is_kafka_name(name: str) -> bool:
-    """Tell whether a name without a prefix is one of Kafka's: then the prefix was forgotten."""
+    """Return True if a name without a prefix is an option of Kafka: the prefix was forgotten."""
     return '.' in name and (name in _CONSUMER or name in _PRODUCER or is_of_security(name))
 
 
 def consumer_config(given: Mapping[str, str]) -> Dict[str, Any]:
-    """Return options of BoundedReader and KafkaConsumer, none of a group among them.
+    """Return options of BoundedReader and KafkaConsumer, without those of a group.
 
-    Arguments: given: texts by names as Java has them, without ``kafka.``, in small letters.
+    Arguments: given: texts by Java's names, without ``kafka.``, in lower case.
     Raises InvalidOptionError, which shows no secret.
     """
     named = _named(given, _NOT_OF_SOURCES)
     found = _read(named, _CONSUMER, {*_PRODUCER, *_FIXED, *_LEVELS.values()})
     found.pop('group_id', None)
-    # Nobody makes a topic by asking what there is in it, nor commits what Spark keeps.
+    # Reading must not create topics, and the offsets are stored by Spark.
     found.update(allow_auto_create_topics=False, enable_auto_commit=False)
     _wait_for_brokers(found, api_timeout_ms(given))
     _settle_idle(found)
@@ -175,13 +176,13 @@ def api_timeout_ms(given: Mapping[str, str]) -> int:
 
 
 def _wait_for_brokers(found: Dict[str, Any], limit_ms: int) -> None:
-    """Look for a cluster as long as Java's clients wait for one that is away."""
+    """Wait for an unreachable cluster as long as Java's clients do."""
     if 'bootstrap_timeout_ms' not in found and 'api_version_auto_timeout_ms' not in found:
         found['bootstrap_timeout_ms'] = limit_ms
 
 
 def _settle_idle(found: Dict[str, Any]) -> None:
-    """Keep connections for longer than an answer may take, of which Java makes no condition."""
+    """Keep connections open for longer than a response may take, which Java does not require."""
     default = config.OPTIONS['connections_max_idle_ms'].default
     idle, answer = found.get('connections_max_idle_ms', default), found.get('request_timeout_ms', 0)
     if 0 <= idle <= answer:
@@ -189,7 +190,7 @@ def _settle_idle(found: Dict[str, Any]) -> None:
 
 
 def _named(given: Mapping[str, str], refused: Mapping[str, str]) -> Dict[str, str]:
-    """Return texts by names with dots, which may have been given with underscores."""
+    """Return texts by names with dots; the given names may have underscores."""
     named = {name.replace('_', '.'): text for name, text in given.items()}
     if 'bootstrap.servers' not in named:
         raise InvalidOptionError('kafka.bootstrap.servers is missing: host:port of some brokers')
@@ -202,13 +203,13 @@ def _named(given: Mapping[str, str], refused: Mapping[str, str]) -> Dict[str, st
 def _check_partitioner(name: str) -> None:
     if name not in _PARTITIONERS:
         raise InvalidOptionError(
-            '%spartitioner.class must be left out, not %s: %s, but a column partition can say where'
-            ' rows go' % (PREFIX, shown(name), _CLASSES)
+            '%spartitioner.class must be left out, not %s: %s; the column partition can choose the'
+            ' partition of a row' % (PREFIX, shown(name), _CLASSES)
         )
 
 
 def _level_of(rest: Dict[str, str]) -> Optional[int]:
-    """Take the levels of all codecs out, and return that of the codec in use."""
+    """Remove the levels of all codecs, and return the level of the codec that is used."""
     codec = rest.get('compression.type', '')
     levels = {each: rest.pop(name) for each, name in _LEVELS.items() if name in rest}
     row = _PRODUCER['compression.level']
@@ -217,10 +218,10 @@ def _level_of(rest: Dict[str, str]) -> Optional[int]:
 
 
 def _read(given: Mapping[str, str], rows: Rows, others: AbstractSet[str]) -> Dict[str, Any]:
-    """Return what is given under our names.
+    """Return the given options by the names of this package.
 
-    Arguments: rows: of this side; others: those of the other side, which count nothing here: one
-    map of options may serve a reader and a writer.
+    Arguments: rows: of this side; others: names of the other side, which are ignored here: one
+    dict of options may serve a reader and a writer.
     """
     found: Dict[str, Any] = {}
     security = {name: text for name, text in given.items() if is_of_security(name)}
@@ -251,20 +252,24 @@ def _unknown(name: str, rows: Rows) -> str:
         hint = 'write %s%s' % (PREFIX, java_name(dotted[name].name))
     else:
         near = difflib.get_close_matches(name, [*rows, *_SECURED], 1, 0.7)
-        hint = 'did you mean %s%s?' % (PREFIX, near[0]) if near else 'no client of Kafka has it'
-    return 'there is no option %s%s: %s' % (PREFIX, name[:60], hint)
+        hint = (
+            'did you mean %s%s?' % (PREFIX, near[0])
+            if near
+            else 'no Kafka client has such an option'
+        )
+    return 'unknown option %s%s: %s' % (PREFIX, name[:60], hint)
 
 
 _SECURED = [java_name(name) for name in config.SECURITY] + ['sasl.jaas.config']
 
 
 def read_text(row: config.Option, name: str, text: str) -> Any:
-    """Return what a text means for a row: the first reading of it that is of the row's kind.
+    """Return the value of a text: its first reading that is valid for the row's kind.
 
     Arguments: name: of the option, without the prefix. Raises InvalidOptionError.
     """
     if text == '-1' and row.name in ('receive_buffer_bytes', 'send_buffer_bytes'):
-        return None  # as the system has it
+        return None  # the default of the system
     hint = ''
     for reading in _readings(row, text):
         try:
@@ -286,37 +291,37 @@ def _readings(row: config.Option, text: str) -> List[Any]:
     return [text]
 
 
-#: The last options that nothing was wrong with. A query reads its own anew for each micro-batch,
-#: and what may be said of them in the log, such as that a password is sent in the clear, is said
-#: once by this.
+#: The last options that were checked successfully. A query converts its options for each
+#: micro-batch; because of this list, warnings about them, such as a password sent in clear text,
+#: are logged once.
 _passed: List[Tuple[config.Face, Dict[str, Any]]] = []
 _PASSED_AT_MOST = 16
 
 
 def _check(face: config.Face, found: Dict[str, Any]) -> None:
-    """Raise for options that contradict each other, or lack something, by their names here."""
+    """Raise for options that contradict each other or are incomplete, by their names here."""
     if (face, found) in _passed:
         return
     try:
         SecuritySettings.from_options(config.resolve(face, found))
     except KafkaConfigurationError as error:
         text = in_java(str(error.args[0]))
-        # Nobody gave one: it is what exactlyOnce needs.
+        # The program did not give it: exactlyOnce requires it.
         text = text.replace(PREFIX + 'transactional.id', 'exactlyOnce')
         raise InvalidOptionError(text) from None
     del _passed[: 1 - _PASSED_AT_MOST]
     _passed.append((face, config.hidden(found)))
 
 
-# Names of one word stand in texts as words, but for these.
+# Names of one word are ordinary words in messages, except for these.
 _IN_TEXTS = ['acks', 'retries', *(name for name in config.OPTIONS if '_' in name)]
 _OURS = re.compile(r'(?<![\w.])(%s)\b' % '|'.join(_IN_TEXTS))
-#: The usual way to give user and password here, of which clients do not know.
+#: The usual option for user and password here, which is unknown to the clients.
 _JAAS, _USER = 'kafka.sasl.jaas.config', 'kafka.sasl.username'
 
 
 def in_java(text: str) -> str:
-    """Return a text about clients with the names that options have here."""
+    """Return a message of a client with the names that options have here."""
     found = _OURS.sub(_in_java, text)
     if _USER in found and _JAAS not in found:
         found += ' (user name and password are usually set by %s)' % _JAAS
@@ -325,7 +330,7 @@ def in_java(text: str) -> str:
 
 @contextmanager
 def java_names() -> Iterator[None]:
-    """Let errors of clients, while this lasts, name options as they are named here."""
+    """Rename options in the errors of clients to their names here, in a ``with`` block."""
     try:
         yield
     except KafkaError as error:

@@ -1,10 +1,10 @@
-"""The clients of one process: made when they are needed, kept for the next task.
+"""A cache of the clients of one process: created when needed, kept for the next task.
 
-Owns who may use them. A ReaderClient and a PreparedTransactions are lent to one task at a time; a
-KafkaProducer is for all that want one with its options, and is closed when nobody has it any more:
-by the next who comes after it was idle for long, when there are too many, or because a task failed
-with it. Spark reuses its Python workers, which are forked from a daemon: a client belongs to the
-process that made it, and what a fork inherits is left alone.
+A ReaderClient or PreparedTransactions is used by one task at a time. A KafkaProducer is shared by
+all tasks with the same options, and closed when it has no users and was idle for too long, when
+there are too many, or because a task failed with it. Spark reuses its Python workers, which are
+forked from a daemon: a client belongs to the process that created it, and inherited ones are not
+touched.
 """
 
 from __future__ import annotations
@@ -23,28 +23,29 @@ from kafka.producer.two_phase_commit import PreparedTransactions
 
 __all__ = ['ProducerLoan', 'close_all', 'prepared', 'producer', 'reader_client']
 
-#: So many clients of readers, and of transactions, without work are kept.
+#: The number of idle clients of readers and of transactions that are kept.
 MOST_IDLE = 8
-#: So many producers without work are kept, and for so many seconds; Spark's own connector keeps
-#: them for as long (spark.kafka.producer.cache.timeout).
+#: The number of idle producers that are kept, and for how many seconds; Spark's own connector keeps
+#: them for the same time (spark.kafka.producer.cache.timeout).
 MOST_IDLE_PRODUCERS = 4
 IDLE_SECONDS = 600.0
-#: How long a producer gets for what it has still to send when it is closed: nobody waits for that.
+#: How long closing a producer may take to send its remaining records: no task waits for them.
 _CLOSING_SECONDS = 1.0
 
 _Key = Tuple[int, Any]
-# Guards the three below, and the numbers of users. Reentrant: a generator that has a client may be
-# collected, and closed, wherever an object is made.
+# Guards the three variables below and the user counts. Reentrant: a generator that holds a client
+# may be collected, and closed, at any allocation.
 _lock = threading.RLock()
-_idle: List[Tuple[_Key, Any]] = []  # the longest without work first
+_idle: List[Tuple[_Key, Any]] = []  # the longest idle first
 _producers: Dict[_Key, _Shared] = {}
 
 
 class _Shared:
     """A producer that tasks share.
 
-    Attributes: made: None until the first of them has made it; making: held by who makes it; users:
-    how many have it; idle_since: when the last of them gave it back; is_bad: a task failed with it.
+    Attributes: made: None until the first task has created it; making: a lock held while it is
+    being created; users: the number of tasks that use it; idle_since: when the last of them
+    returned it; is_bad: a task failed with it.
     """
 
     def __init__(self) -> None:
@@ -60,7 +61,7 @@ def _key(config: Mapping[str, Any]) -> _Key:
 
 
 def repr_of(value: Any) -> Any:
-    """Return something to compare a value of an option by: itself, if it can be."""
+    """Return a hashable stand-in for the value of an option: with its type, or its repr."""
     try:
         hash(value)
     except TypeError:
@@ -73,7 +74,7 @@ def repr_of(value: Any) -> Any:
 
 @contextmanager
 def reader_client(config: Mapping[str, Any]) -> Iterator[ReaderClient]:
-    """Lend a client for readers with some options; who fails with it, it is closed for.
+    """Lend a client for readers with these options; it is closed if the block raises an error.
 
     Raises: KafkaConfigurationError.
     """
@@ -88,7 +89,7 @@ def reader_client(config: Mapping[str, Any]) -> Iterator[ReaderClient]:
 
 @contextmanager
 def prepared(config: Mapping[str, Any]) -> Iterator[PreparedTransactions]:
-    """Lend a client for prepared transactions, as reader_client()."""
+    """Lend a client for prepared transactions, as reader_client() does."""
     with _lent(('prepared', _key(config)), lambda: PreparedTransactions(**config)) as client:
         yield client
 
@@ -98,7 +99,7 @@ def _lent(key: Any, make: Callable[[], Any]) -> Iterator[Any]:
     client = _take(key) or make()
     try:
         yield client
-    except BaseException as error:  # what it waits for nobody takes any more
+    except BaseException as error:  # its outstanding responses would be left unread
         clean_up(client.close, error)
         raise
     _give_back(key, client)
@@ -127,9 +128,9 @@ def _give_back(key: Any, client: Any) -> None:
 
 
 class ProducerLoan:
-    """A producer of this process that others may have at the same time.
+    """A producer of this process that other tasks may use at the same time.
 
-    Attributes: producer. It is given back once, by either way.
+    Attributes: producer. It must be returned once, by one of the two methods.
     """
 
     def __init__(self, key: _Key, shared: _Shared, made: KafkaProducer) -> None:
@@ -141,20 +142,20 @@ class ProducerLoan:
         return '<ProducerLoan of %r>' % (self.producer,)
 
     def give_back(self) -> None:
-        """Leave it to the next task."""
+        """Return it for use by the next task."""
         _leave(self._key, self._shared, True)
 
     def give_up(self) -> None:
-        """Let nobody else have it, because a task failed with it.
+        """Return it after a failure, so that no other task gets it.
 
-        Those who have it go on, and what this task has sent is sent. If nobody has it, it is
-        closed, and what waits is dropped: it will come again.
+        Tasks that use it continue, and records of this task are sent. If it has no other user it is
+        closed, and its pending records are dropped: the batch will be written again.
         """
         _leave(self._key, self._shared, False)
 
 
 def producer(config: Mapping[str, Any]) -> ProducerLoan:
-    """Lend the producer of this process with some options.
+    """Lend the producer of this process with these options.
 
     Raises: KafkaConfigurationError, NoBrokersAvailable.
     """
@@ -196,7 +197,7 @@ def _leave(key: _Key, shared: _Shared, is_good: bool) -> None:
 
 
 def _expired(now: float) -> List[_Shared]:
-    """Take producers out that nobody has, and that were idle for long or are too many."""
+    """Remove and return the producers without users that are idle for too long, or too many."""
     mine = os.getpid()
     for key in [key for key in _producers if key[0] != mine]:
         del _producers[key]
@@ -218,9 +219,9 @@ def _close(closing: List[_Shared], timeout: float) -> None:
 
 
 def close_all(timeout: float = 10.0) -> None:
-    """Close all clients of this process that no task works with.
+    """Close all clients of this process that are not in use.
 
-    Arguments: timeout: seconds that each producer gets for what it has still to send.
+    Arguments: timeout: seconds for each producer to send its remaining records.
     """
     with _lock:
         mine = os.getpid()

@@ -1,13 +1,13 @@
-"""What is decided about a batch that is written exactly once, and what follows from it.
+"""The decision about a batch that is written exactly once, as a value and as text.
 
-Owns the decision as a value and as text, and what a task and the driver do in each case; pure. Who
-asks brokers, and when, is exactly_once.py.
+It also defines what a task and the driver do in each case; the requests to brokers are in
+exactly_once.py. Pure.
 
-A task *prepares* a transaction: all of its rows are in it, and its end is still open. The driver
-*decides*: it makes durable which prepared transactions are the batch. Before that none of them is
-ever committed, so the batch may be written anew; afterwards only they are committed, by whoever
-comes first, so it must not. In each transaction is a mark of the batch, by which can be told, when
-the transaction itself is gone, whether it was committed.
+A task *prepares* a transaction: all of its rows are in it, but it is still open. The driver
+*decides*: it stores durably which prepared transactions make up the batch. Before the decision none
+of them is ever committed, so the batch may be written again; afterwards only these are committed,
+by the driver or a later run, so it must not. Each transaction contains a mark of the batch, which
+shows, once the transaction is gone, whether it was committed.
 """
 
 from __future__ import annotations
@@ -31,29 +31,29 @@ __all__ = [
     'transactional_id',
 ]
 
-#: So long a text may be that brokers keep with an offset is 4096 (offset.metadata.max.bytes).
+#: The maximum length of a text; brokers store 4096 with an offset (offset.metadata.max.bytes).
 MOST_TEXT = 4000
 _FORMAT = '1'
 
 
 class UndecidableError(KafkaError):
-    """A batch cannot be finished exactly once; the text says why, and what there is of it."""
+    """A batch cannot be finished exactly once; the message says why, and what is stored of it."""
 
 
 class Entry(NamedTuple):
-    """The prepared transaction of a task: Spark's partition, the attempt, and how to end it."""
+    """The prepared transaction of a task: Spark's partition, the attempt, and its state."""
 
     partition: int
     attempt: int
     state: PreparedTxnState
 
     def transactional_id(self, base: str) -> str:
-        """Return the id of the transaction, of a query or a write."""
+        """Return the transactional id; base: of the query or write."""
         return transactional_id(base, self.partition, self.attempt)
 
 
 class Decision(NamedTuple):
-    """Which transactions are a batch. Attributes: tasks: how many there were, with rows or not."""
+    """The transactions of a batch. Attributes: tasks: the number of tasks, also without rows."""
 
     batch: int
     tasks: int
@@ -65,23 +65,24 @@ class Decision(NamedTuple):
 
 
 class Course(enum.Enum):
-    """What a task does."""
+    """What a task has to do."""
 
-    WRITE = 'write'  # nothing is decided
-    SKIP = 'skip'  # the batch is decided, and had no rows of this task
-    SETTLE = 'settle'  # the batch is decided: end the transaction, or find that it is gone
+    WRITE = 'write'  # the batch is not decided
+    SKIP = 'skip'  # the batch is decided, and this task had no rows
+    SETTLE = 'settle'  # the batch is decided: commit the transaction, or detect that it is gone
 
 
 def transactional_id(base: str, partition: int, attempt: int) -> str:
     """Return the id of a task's transaction.
 
-    The attempt is in it: another one of the same task, which may have been accepted, is not fenced.
+    It contains the attempt, so that another attempt of the task, which may be accepted, is not
+    fenced.
     """
     return '%s-%d-%d' % (base, partition, attempt)
 
 
 def course_of(decision: Optional[Decision], batch: int, partition: int) -> Course:
-    """Return what a task of a batch does.
+    """Return what a task of a batch has to do.
 
     Raises: IllegalStateError for a batch before the one that was decided last.
     """
@@ -89,8 +90,9 @@ def course_of(decision: Optional[Decision], batch: int, partition: int) -> Cours
         return Course.WRITE
     if decision.batch > batch:
         raise IllegalStateError(
-            'exactlyOnce: batch %d is to be written, but batch %d of this query is stored already:'
-            ' the checkpoint is older than what was written. Begin with a new checkpoint'
+            'exactlyOnce: batch %d is about to be written, but batch %d of this query is stored'
+            ' already:'
+            ' the checkpoint is older than the topic. Start with a new checkpoint'
             % (batch, decision.batch)
         )
     return Course.SKIP if decision.entry(partition) is None else Course.SETTLE
@@ -102,33 +104,34 @@ def merged(
     prepared: Iterable[Entry],
     knew: Sequence[bool],
 ) -> Decision:
-    """Return what is to be decided by the driver, given what is decided already.
+    """Return the decision for the driver to store, given the decision that is stored already.
 
-    Arguments: prepared: the transactions of tasks; knew: of each task, whether it saw that the
-    batch is decided, so that it wrote what had been lost of it, or nothing.
-    Raises: IllegalStateError where another driver has decided meanwhile; UndecidableError.
+    Arguments: prepared: the transactions of tasks; knew: for each task, whether it saw that the
+    batch is decided, and therefore wrote only rows that had been lost, or nothing.
+    Raises: IllegalStateError if another driver decided in the meantime; UndecidableError.
     """
     entries = {each.partition: each for each in prepared}
     tasks = len(knew)
     if decision is None or decision.batch < batch:
         if any(knew):
             raise UndecidableError(
-                'exactlyOnce: what was decided about batch %d is gone from its group' % batch
+                'exactlyOnce: the decision about batch %d is missing in its group' % batch
             )
         return Decision(batch, tasks, _sorted(entries))
     course_of(decision, batch, 0)
     if not all(knew):
         raise IllegalStateError(
             'exactlyOnce: batch %d was decided while it was written: another driver runs this query'
-            ' over the same checkpoint' % batch
+            ' with the same checkpoint' % batch
         )
     if not entries:
         return decision
     if tasks != decision.tasks:
         raise UndecidableError(
-            'exactlyOnce: of batch %d some is stored and some was lost, by transactions that took'
-            ' longer than kafka.transaction.timeout.ms, and cannot be written again because it has'
-            ' %d partitions now, not %d' % (batch, tasks, decision.tasks)
+            'exactlyOnce: batch %d is stored partly: some transactions took longer than'
+            ' kafka.transaction.timeout.ms and were lost, and cannot be written again because the'
+            ' batch'
+            ' has %d partitions now, not %d' % (batch, tasks, decision.tasks)
         )
     return decision._replace(
         entries=_sorted({**{each.partition: each for each in decision.entries}, **entries})
@@ -139,11 +142,11 @@ def _sorted(entries: Dict[int, Entry]) -> Tuple[Entry, ...]:
     return tuple(entries[partition] for partition in sorted(entries))
 
 
-# ------------------------------------------------------------ as text
+# ------------------------------------------------------------ text form
 
 
 def encode(decision: Decision) -> List[str]:
-    """Return a decision as texts that brokers keep with offsets, one or more."""
+    """Return a decision as one or more texts that brokers store with offsets."""
     numbers: List[int] = []
     last = Entry(-1, 0, PreparedTxnState(0, 0))
     for each in decision.entries:
@@ -166,7 +169,7 @@ def _pieces(data: str, size: int) -> List[str]:
 
 
 def decode(batch: int, texts: Iterable[str]) -> Decision:
-    """Return what was encoded. Raises: UndecidableError for what this version cannot read."""
+    """Return the decision in texts. Raises: UndecidableError if this version cannot read it."""
     try:
         kind, tasks, data = ''.join(texts).split(' ', 2)
         if kind != _FORMAT:
@@ -183,8 +186,9 @@ def decode(batch: int, texts: Iterable[str]) -> Decision:
         return Decision(batch, int(tasks), tuple(entries))
     except ValueError as error:
         raise UndecidableError(
-            'exactlyOnce: what is kept about batch %d cannot be read (%s): it was written by'
-            ' another version, or by something else that uses its group' % (batch, error)
+            'exactlyOnce: the decision about batch %d cannot be read (%s): it was written by'
+            ' another'
+            ' version, or the group is used by something else' % (batch, error)
         ) from error
 
 

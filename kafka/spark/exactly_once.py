@@ -1,20 +1,21 @@
-"""Writing exactly once (option exactlyOnce): what a task does with its transaction, and the driver.
+"""Exactly-once writing (option exactlyOnce): the transactions of tasks, and the driver's commit.
 
-Owns the order in which brokers are asked, so that a kill between any two steps leaves what the next
-run finishes. What is decided, and what follows from it, is decisions.py; marks are marks.py; rows
-become records in writing.py. Docs: docs/spark.rst; why it is done so: docs/design.rst.
+It defines the order of requests, so that a crash between any two steps leaves a state that the next
+run can finish. Decisions are defined in decisions.py, marks in marks.py; rows become records in
+writing.py. Documented in docs/spark.rst; the reasons are in docs/design.rst.
 
-The steps of a batch of a query. A task: (1) is the batch decided? if so, it ends what it had
-prepared, and writes again only what is gone; (2) a producer id, which fences who had the id; (3) is
-it still as it was at (1)? (4) rows; (5) the mark of the batch, in the transaction; (6) prepared.
-The driver: (7) are all of them still open? (8) the decision; (9) EndTxn for each; (10) transactions
-that nobody will end are aborted. Up to (7) all is as if nothing had been written, from (8) on as if
-it had.
+The steps of a batch of a query. A task: (1) checks whether the batch is decided; if so, it commits
+what it had prepared, and writes only what was lost; (2) gets a producer id, which fences earlier
+owners of its transactional id; (3) checks that the decision is still the one of (1); (4) sends
+rows; (5) adds the mark of the batch to the transaction; (6) prepares it. The driver: (7) checks
+that all transactions are still open; (8) stores the decision; (9) sends EndTxn for each; (10)
+aborts transactions that no task will end. A failure up to (7) leaves nothing of the batch visible,
+from (8) on all of it will be.
 
-Spark does not wait for tasks that it kills, so that one of them may go on behind (10). Who has a
-producer id by then is found there, whether a transaction was begun or not, and fenced; who gets one
-later finds at (3) that the batch is decided. For a DataFrame, which is not decided, the driver
-marks in its place that the write is over, also where it is aborted.
+Spark does not wait for tasks that it kills, so that one of them may go on after (10). A task that
+has its producer id by then is found and fenced in (10), whether it has begun a transaction or not;
+a task that gets it later finds at (3) that the batch is decided. The write of a DataFrame has no
+decision; instead the driver writes a mark that it is over, also when it is aborted.
 """
 
 from __future__ import annotations
@@ -53,22 +54,22 @@ __all__ = ['Place', 'Told', 'TransactionOutlet', 'abort', 'commit', 'settle', 'w
 
 log = logging.getLogger('kafka.spark')
 
-#: What brokers allow unless they are told otherwise (transaction.max.timeout.ms).
+#: The default maximum of brokers (transaction.max.timeout.ms).
 TIMEOUT_MS = 900000
-#: Attempts that a task has by default (spark.task.maxFailures): what an earlier run may have left.
+#: The default number of attempts of a task (spark.task.maxFailures); bounds what earlier runs left.
 _ATTEMPTS = 4
-#: A topic that is there once a group is, for marks where no other topic is known.
+#: A topic that exists once there is a group, for marks if no other topic is known.
 _ANY_TOPIC = '__consumer_offsets'
-#: Of which queries and writes this process has looked for what earlier runs left, the last ones.
+#: The last queries and writes for which this process has aborted leftovers of earlier runs.
 _swept: List[str] = []
 _MOST_SWEPT = 64
 
 
 class Place(NamedTuple):
-    """Where a task stands.
+    """The task in its query or write.
 
-    base: what its ids begin with; batch: the number of the micro-batch, None where a DataFrame is
-    written; partition: Spark's; attempt.
+    base: the prefix of its ids; batch: the number of the micro-batch, None for the write of a
+    DataFrame; partition: Spark's; attempt.
     """
 
     base: str
@@ -78,10 +79,10 @@ class Place(NamedTuple):
 
 
 class Settled(NamedTuple):
-    """What a task begins with.
+    """The state that a task starts with.
 
     knew: whether the batch is decided; is_wanted: whether the rows have to be written; mark: that
-    of the query, or write, when the task looked.
+    of the query or write when the task checked it.
     """
 
     knew: bool
@@ -90,7 +91,7 @@ class Settled(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What a task tells the driver beside its rows.
+    """The message of a task to the driver.
 
     knew: whether the batch was decided; entry: its transaction, None if it wrote nothing; topic:
     one that it wrote to.
@@ -103,7 +104,7 @@ class Told(NamedTuple):
 
 
 def write_base(prefix: str) -> str:
-    """Return what the ids of one DataFrame's write begin with: no other's."""
+    """Return the prefix of the ids of one DataFrame's write, which is unique."""
     return '%s-%s' % (prefix, uuid.uuid4().hex)
 
 
@@ -111,10 +112,10 @@ def write_base(prefix: str) -> str:
 
 
 def settle(place: Place, config: Mapping[str, Any]) -> Settled:
-    """Find out whether a batch is decided, and end what this task had prepared of it.
+    """Check whether a batch is decided, and commit what this task had prepared of it.
 
-    Raises: IllegalStateError for a batch that is older than what was decided; UndecidableError;
-    what brokers refuse.
+    Raises: IllegalStateError for a batch that is older than the decided one; UndecidableError;
+    errors of brokers.
     """
     if place.batch is None:
         return Settled(False, True, None)
@@ -134,14 +135,14 @@ def settle(place: Place, config: Mapping[str, Any]) -> Settled:
 def _end_decided(
     client: PreparedTransactions, base: str, batch: int, entries: Sequence[Entry]
 ) -> List[Entry]:
-    """Commit transactions that are decided; return those that are lost: timed out, or fenced."""
+    """Commit decided transactions; return those that are lost: timed out, or fenced."""
     by_id = {each.transactional_id(base): each for each in entries}
     errors = client.commit({name: each.state for name, each in by_id.items()})
     gone = []
     for name, error in errors.items():
         if not is_over(error):
             raise error
-        # Nobody can commit it from here on, and what was committed is told by its mark.
+        # No client can commit it any more now, and its mark shows whether it was committed.
         _raise_first(client.fence([name], client.config['transaction_timeout_ms']))
         mark = read_mark(client, _group_of(base, by_id[name].partition))
         if mark is None or mark.number < batch:
@@ -151,10 +152,10 @@ def _end_decided(
 
 
 class TransactionOutlet:
-    """The transaction of a task: begins with its first row, and ends prepared, or not at all.
+    """The transaction of a task: begun with its first row, then prepared or aborted.
 
-    Arguments: place; settled: what settle() told; config: options of KafkaProducer.
-    Attributes: state: how to end what is prepared, None if nothing was sent; topic.
+    Arguments: place; settled: the result of settle(); config: options of KafkaProducer.
+    Attributes: state: needed to end what is prepared, None if nothing was sent; topic.
     """
 
     def __init__(self, place: Place, settled: Settled, config: Mapping[str, Any]) -> None:
@@ -176,7 +177,7 @@ class TransactionOutlet:
     def producer(self, topic: str) -> KafkaProducer:
         """Return the producer, with a transaction begun.
 
-        Raises: IllegalStateError where the batch or write is over; what brokers refuse.
+        Raises: IllegalStateError if the batch or write is over; errors of brokers.
         """
         if self._producer is None:
             self.topic = topic
@@ -195,14 +196,16 @@ class TransactionOutlet:
             producer.init_transactions()
         except InvalidTransactionTimeoutError as error:
             raise KafkaConfigurationError(
-                'kafka.transaction.timeout.ms, %d unless given, is more than the brokers allow'
-                ' (their transaction.max.timeout.ms)' % TIMEOUT_MS
+                'kafka.transaction.timeout.ms must be at most transaction.max.timeout.ms of the'
+                ' brokers,'
+                ' got %d (the default if it is not given)' % TIMEOUT_MS
             ) from error
 
     def _check_unchanged(self) -> None:
-        """Raise if the driver has ended meanwhile what this task is of: nobody would end it then.
+        """Raise if the driver has finished the batch or write: the transaction would stay open.
 
-        Only behind init_transactions(): a driver that marks later than this fences the producer id.
+        Must follow init_transactions(): a driver that finishes later than that fences the producer
+        id.
         """
         with clients.prepared(self._config) as client:
             mark = read_mark(client, self._place.base)
@@ -210,13 +213,14 @@ class TransactionOutlet:
             return
         batch = self._place.batch
         raise IllegalStateError(
-            'exactlyOnce: %s is over: it was aborted, or another attempt of this task was taken, or'
+            'exactlyOnce: %s is over: it was aborted, or another attempt of this task was'
+            ' accepted, or'
             ' another driver writes it; %s begins no transaction'
             % ('the write' if batch is None else 'batch %d' % batch, self.transactional_id)
         )
 
     def finish(self) -> None:
-        """Prepare the transaction, when all rows are stored."""
+        """Prepare the transaction; call it when all rows are stored."""
         producer = self._producer
         if producer is None:
             return
@@ -229,19 +233,19 @@ class TransactionOutlet:
         producer.close(0)
 
     def give_up(self) -> None:
-        """Abort, so that nobody waits for the transaction."""
+        """Abort the transaction, so that consumers do not wait for its time-out."""
         producer, self._producer = self._producer, None
         if producer is None:
             return
         try:
             producer.abort_transaction()
-        except KafkaError as error:  # the next attempt, or the time-out, will do it
+        except KafkaError as error:  # the next attempt, or the time-out, will abort it
             log.warning('%s was not aborted: %s', self.transactional_id, error)
         finally:
             producer.close(0)
 
     def told(self) -> Told:
-        """Return what the driver is told."""
+        """Return the message to the driver."""
         place = self._place
         entry = None
         if self.state is not None:
@@ -250,7 +254,7 @@ class TransactionOutlet:
 
 
 def _group_of(base: str, partition: int) -> str:
-    """Return the group that keeps the mark of a task."""
+    """Return the group that stores the mark of a task."""
     return '%s-%d' % (base, partition)
 
 
@@ -258,12 +262,12 @@ def _group_of(base: str, partition: int) -> str:
 
 
 def commit(told: Sequence[Told], batch: Optional[int], config: Mapping[str, Any]) -> None:
-    """Decide, and commit.
+    """Store the decision, then commit.
 
-    Arguments: told: of all tasks; batch: None where a DataFrame is written, which is not decided:
-    nobody would go on with it.
-    Raises: UndecidableError; what brokers refuse. Whoever calls aborts then, which leaves what is
-    decided alone.
+    Arguments: told: of all tasks; batch: None for the write of a DataFrame, which has no decision
+    because no later run continues it.
+    Raises: UndecidableError; errors of brokers. The caller then calls abort(), which does not touch
+    a decided batch.
     """
     if not told:
         return
@@ -282,36 +286,37 @@ def commit(told: Sequence[Told], batch: Optional[int], config: Mapping[str, Any]
             gone = _end_decided(client, base, batch, decision.entries)
             if gone:
                 raise UndecidableError(
-                    'exactlyOnce: of batch %d what partition %d of Spark had written was aborted;'
-                    ' start the query again, which writes it anew' % (batch, gone[0].partition)
+                    'exactlyOnce: in batch %d the transaction of partition %d of Spark was aborted;'
+                    ' restart the query, which writes it again' % (batch, gone[0].partition)
                 )
         _sweep(client, base, entries)
 
 
 def _topic_of(told: Sequence[Told]) -> Optional[str]:
-    """Return a topic that tasks wrote to, None if nobody tells one."""
+    """Return a topic that tasks wrote to, None if they wrote to none."""
     return next((each.topic for each in told if each.entry is not None), None)
 
 
 def _mark_as_over(client: PreparedTransactions, base: str, topic: Optional[str]) -> None:
-    """Let tasks of a DataFrame that begin later know that nobody waits for them.
+    """Mark a DataFrame's write as over, for tasks that begin later.
 
-    Not a reason to fail: what is not marked, the time-out of transactions ends.
+    A failure is only logged: without the mark, open transactions end by their time-out.
     """
     try:
         write_mark(client, base, topic or _ANY_TOPIC, Mark(0, 'over'))
     except KafkaError as error:
-        log.warning('that %s is over could not be kept for tasks that still run: %s', base, error)
+        log.warning('the mark that %s is over could not be written: %s', base, error)
 
 
 def _check(client: PreparedTransactions, base: str, entries: Sequence[Entry]) -> None:
-    """Raise unless all transactions can still be committed."""
+    """Raise an error unless all transactions can still be committed."""
     states = {each.transactional_id(base): each.state for each in entries}
     for name, error in client.check(states).items():
         if is_over(error):
             raise ProducerFencedError(
                 'exactlyOnce: the transaction of %s was aborted before the batch was decided: by'
-                ' its time-out (kafka.transaction.timeout.ms), or by another attempt of its task;'
+                ' its'
+                ' time-out (kafka.transaction.timeout.ms) or by another attempt of its task;'
                 ' nothing of the batch is committed' % name
             ) from error
         raise error
@@ -322,7 +327,8 @@ def _commit_all(client: PreparedTransactions, base: str, entries: Sequence[Entry
     errors = client.commit(states)
     for name, error in errors.items():
         raise UndecidableError(
-            'exactlyOnce: %d of %d transactions are not committed, the others are; the first is'
+            'exactlyOnce: %d of %d transactions are not committed, the others are; the first'
+            ' error is'
             ' %s: %s' % (len(errors), len(states), name, error)
         ) from error
 
@@ -351,15 +357,15 @@ def abort(
     config: Mapping[str, Any],
     topic: Optional[str] = None,
 ) -> None:
-    """Abort what tasks have written, unless it is decided: then the next run finishes it.
+    """Abort the transactions of tasks, unless the batch is decided: then the next run finishes it.
 
     Arguments: told: None for tasks that failed; base: of a DataFrame, None for a query; topic: the
-    one that all rows are for, None where there is none.
+    one for all rows, None if there is none.
     """
     known = [each for each in told if each is not None]
     if base is None:
         if not known:
-            return  # nobody knows which query it is; the next run fences what it left
+            return  # the query is unknown; the next run fences what it left
         base = known[0].base
     with clients.prepared(config) as client:
         kept: Sequence[Entry] = ()
@@ -368,7 +374,7 @@ def abort(
         else:
             decision = _read_decision(client, base)
             if decision is not None and decision.batch >= batch:
-                log.warning('batch %d of %s is decided: the next run finishes it', batch, base)
+                log.warning('batch %d of %s is decided: the next run commits it', batch, base)
                 kept = decision.entries
         names = {each.transactional_id(base) for each in kept}
         entries = [each.entry for each in known if each.entry is not None]
@@ -383,10 +389,10 @@ def abort(
 def _sweep(
     client: PreparedTransactions, base: str, kept: Sequence[Entry], failed_tasks: int = 0
 ) -> None:
-    """Abort transactions that nobody will end, and let none begin: of attempts that were killed.
+    """Abort the transactions of killed attempts, which no task will end, and fence their producers.
 
-    Readers of committed records would wait for them until they time out. Not a reason to fail.
-    Arguments: failed_tasks: how many tasks there were, where none of them was accepted.
+    Consumers with read_committed would wait for their time-out. Failures are only logged.
+    Arguments: failed_tasks: the number of tasks if none of them was accepted.
     """
     names = {each.transactional_id(base) for each in kept}
     try:
@@ -397,17 +403,17 @@ def _sweep(
             [name for name in found if name not in names], client.config['transaction_timeout_ms']
         )
     except KafkaError as error:
-        log.warning('transactions that were left open could not be looked for: %s', error)
+        log.warning('open transactions of earlier attempts could not be listed: %s', error)
         return
     for name, failure in errors.items():
         log.warning('%s was left open, and not aborted: %s', name, failure)
 
 
 def _guessed(base: str, kept: Sequence[Entry], failed_tasks: int) -> List[str]:
-    """Return ids that may have open transactions, where brokers do not list them.
+    """Return ids that may have open transactions, for brokers that do not list them.
 
-    Attempts before those that were accepted, and once all that an earlier run may have left; of a
-    job that failed all attempts.
+    These are attempts before the accepted ones; once per process all that an earlier run may have
+    left; after a failed job all attempts.
     """
     is_first = base not in _swept
     del _swept[:-_MOST_SWEPT]
@@ -439,7 +445,7 @@ def _read_decision(client: PreparedTransactions, base: str) -> Optional[Decision
 
 
 def _decision_of(client: PreparedTransactions, base: str, mark: Mark, batch: int) -> Decision:
-    """Return what a mark says; of an older batch than one that is of interest its number only."""
+    """Return the decision in a mark; for a batch before the given one only its number."""
     if mark.number < batch:
         return Decision(mark.number, 0, ())
     head = _Head.of(mark)
@@ -448,7 +454,7 @@ def _decision_of(client: PreparedTransactions, base: str, mark: Mark, batch: int
         piece = read_mark(client, _group_of_piece(base, head.series, number))
         if piece is None or piece.number != mark.number or not piece.text.startswith(head.nonce):
             raise UndecidableError(
-                'exactlyOnce: what is kept about batch %d is not whole' % mark.number
+                'exactlyOnce: the decision about batch %d is incomplete' % mark.number
             )
         texts.append(piece.text[len(head.nonce) :])
     return decode(mark.number, texts)
@@ -461,9 +467,9 @@ def _write_decision(
     decision: Decision,
     last: Optional[Mark],
 ) -> None:
-    """Make a decision durable: by one commit of an offset, which comes last.
+    """Make a decision durable by a commit of an offset, which comes last.
 
-    What does not fit is in other groups by then, and not in those that the last decision needs.
+    Pieces that do not fit are written to other groups first, not to those of the last decision.
     """
     first, *pieces = encode(decision)
     series = 'b' if last is not None and _Head.of(last).series == 'a' else 'a'
@@ -479,7 +485,7 @@ def _group_of_piece(base: str, series: str, number: int) -> str:
 
 
 class _Head(NamedTuple):
-    """What stands before a decision: in how many more groups, of which series, it goes on."""
+    """The start of a decision: the number and the series of the groups with further pieces."""
 
     series: str
     pieces: int
@@ -497,5 +503,5 @@ class _Head(NamedTuple):
             return cls(series, int(pieces), nonce, rest)
         except ValueError as error:
             raise UndecidableError(
-                'exactlyOnce: what is kept about batch %d cannot be read' % mark.number
+                'exactlyOnce: the decision about batch %d cannot be read' % mark.number
             ) from error

@@ -1,8 +1,8 @@
-"""Plain producing and consuming on the driver: records into a DataFrame, and a DataFrame out.
+"""Producing and consuming on the driver: records to a DataFrame, and a DataFrame to records.
 
-Owns two functions that need no data source, so that they serve PySpark 3.5 as well. All records are
-held in the memory of the driver: for small topics, tests and notebooks. What is larger is for the
-format ``kafka-py``.
+Two functions without a data source, which therefore work on PySpark 3.5 as well. All records are
+held in the memory of the driver: for small topics, tests and notebooks. Use the format ``kafka-py``
+for larger ones.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kafka.spark.writing import SharedOutlet, layout_of, write_batches
 
 __all__ = ['read_kafka', 'to_kafka']
 
-#: So many rows are sent at a time.
+#: The number of rows that are sent at a time.
 _SLICE = 10000
 
 
@@ -34,9 +34,9 @@ def read_kafka(
     """
     Return records as a DataFrame, with the columns of the JVM connector.
 
-    Arguments: spark: a SparkSession; what, start, stop: what to read, as BoundedReader has it, such
-    as a topic; include_headers: whether there is the column headers; configs: options of
-    KafkaConsumer, by their names in Python.
+    Arguments: spark: a SparkSession; what, start, stop: what to read, as for BoundedReader, such as
+    a topic; include_headers: whether to add the column headers; configs: options of KafkaConsumer,
+    by their names in Python.
     Raises: as BoundedReader.
     """
     columns = (*rows.COLUMNS, rows.HEADERS) if include_headers else tuple(rows.COLUMNS)
@@ -54,11 +54,11 @@ def to_kafka(frame: Any, topic: Optional[str] = None, **configs: Any) -> int:
     """
     Write a DataFrame, and return how many rows are stored.
 
-    Arguments: frame: with the columns that the format takes: value, and key, topic, partition,
-    headers if need be; topic: of all rows, None if the column says it; configs: options of
-    KafkaProducer, by their names in Python.
+    Arguments: frame: with the columns of the format: value, and optionally key, topic, partition,
+    headers; topic: of all rows, None if there is a column topic; configs: options of KafkaProducer,
+    by their names in Python.
     The producer is kept for the next call with the same options, as in foreachBatch().
-    Raises: KafkaConfigurationError for columns that records cannot be made of; UnwritableRowError
+    Raises: KafkaConfigurationError for columns that are not supported; UnwritableRowError
     with the row's position; as KafkaProducer.
     """
     columns = [(field.name, field.dataType.simpleString()) for field in frame.schema.fields]

@@ -1,8 +1,8 @@
-"""The text of sasl.jaas.config: a login module of Java with its options, read for what it says.
+"""A parser for sasl.jaas.config: a Java login module and its options.
 
-Owns the syntax, ``Class required name="value" ...;``, as the configuration files of JAAS have it,
-comments and both kinds of quotes included. Does not own what modules mean (security_options.py).
-No error shows any of the text but the class, because all the rest may be a secret.
+It reads ``Class required name="value" ...;`` in the syntax of JAAS configuration files, including
+comments and both kinds of quotes. What the modules mean is defined in security_options.py. Errors
+show only the class, because all other text may be a secret.
 """
 
 from __future__ import annotations
@@ -34,51 +34,51 @@ class _Token(NamedTuple):
 
 
 class LoginModule(NamedTuple):
-    """A class of Java that logs in, and its options; values are secrets until proven otherwise."""
+    """A Java class for logging in, and its options; all values are treated as secrets."""
 
     class_name: str
     options: Dict[str, str]
 
     @property
     def name(self) -> str:
-        """The class without its package, which differs where Kafka was shaded."""
+        """The class without its package, which differs if Kafka was shaded."""
         return self.class_name.rpartition('.')[2]
 
 
 def parse_jaas(text: str) -> LoginModule:
     """Return the one login module that the text names.
 
-    Raises InvalidOptionError for what is none, or more than one.
+    Raises InvalidOptionError for other text, and for more than one module.
     """
     tokens = _tokens(text)
     words = [each.text if each.kind == 'word' else '' for each in tokens]
     marks = [each.text if each.kind == 'mark' else '' for each in tokens]
     if len(tokens) < 2 or not _CLASS.match(words[0]):
-        _fail('it begins with the class of a login module and "required"')
+        _fail('it must begin with the class of a login module and "required"')
     if words[1].lower() not in _FLAGS:
-        _fail('after the class comes one of %s' % ', '.join(_FLAGS))
+        _fail('after the class one of %s must follow' % ', '.join(_FLAGS))
     if ';' not in marks:
-        _fail('it ends with a semicolon')
+        _fail('it must end with a semicolon')
     end = marks.index(';')
     if end + 1 != len(tokens):
-        _fail('there is one login module in it, not more')
+        _fail('it must contain one login module, not more')
     names, equal, values = tokens[2:end:3], marks[3:end:3], tokens[4:end:3]
     is_whole = len(names) == len(equal) == len(values) and set(equal) <= {'='}
     if not is_whole or any(each.kind == 'mark' for each in [*names, *values]):
-        _fail('options are written name="value"')
+        _fail('options must be written name="value"')
     return LoginModule(
         words[0], {name.text: Secret(value.text) for name, value in zip(names, values)}
     )
 
 
 def _tokens(text: str) -> List[_Token]:
-    """Return words, quoted texts and marks; what lies between them is left out."""
+    """Return words, quoted texts and punctuation; whitespace and comments are left out."""
     found: List[_Token] = []
     at = 0
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
-            _fail('a quote in it has no end')
+            _fail('a quotation mark is not closed')
         at = match.end()
         kind = str(match.lastgroup)
         if kind in ('double', 'single'):
@@ -96,4 +96,4 @@ def _unescape(match: Match[str]) -> str:
 
 
 def _fail(why: str) -> NoReturn:
-    raise InvalidOptionError('%s is not understood: %s' % (NAME, why))
+    raise InvalidOptionError('%s is invalid: %s' % (NAME, why))

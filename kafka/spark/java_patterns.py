@@ -1,9 +1,8 @@
-"""Regular expressions as Java writes them, for subscribePattern, made into those of Python.
+"""A translation of Java's regular expressions, for subscribePattern, into Python's.
 
-Owns the translation of java.util.regex into ``re``, for names of topics, which are ASCII and one
-line: what both read alike is taken as it is, what only looks different is rewritten, and what only
-one of them knows, or what they read differently, is refused. What is left to ``re.compile`` is what
-it refuses as Java does.
+For names of topics, which are ASCII and one line. Syntax with the same meaning in both is kept,
+syntax that only looks different is rewritten, and syntax that only one of them has, or that means
+different things, is refused. Errors that ``re.compile`` finds are errors in Java too.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Callable, Dict, List, Match, Pattern
 
 __all__ = ['JavaPatternError', 'compile_java']
 
-#: Classes of characters of Java, as they are for ASCII.
+#: Java's character classes, as they are for ASCII.
 _PROPERTIES = {
     'Lower': 'a-z',
     'Upper': 'A-Z',
@@ -32,7 +31,7 @@ _PROPERTIES = {
 }
 _QUANTIFIER = re.compile(r'\{\d{1,9}(,\d{0,9})?\}')
 _GROUP = re.compile(r'\((?:\?(?:<([a-zA-Z][a-zA-Z0-9]*)>|(<?[=!]|:|>|[ism]+[:)])))?')
-# Escapes of letters that mean the same in both, in sets and outside.
+# Escaped letters with the same meaning in both, in sets and outside.
 _SAME = 'dDsSwWtnrfa'
 _HEX = re.compile(r'x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}')
 _PROPERTY = re.compile(r'([pP])(?:\{(\w+)\}|(\w))')
@@ -40,18 +39,18 @@ _BACK_NAME = re.compile(r'k<([a-zA-Z][a-zA-Z0-9]*)>')
 
 
 class JavaPatternError(ValueError):
-    """A pattern is none, or one that Python cannot do; the text says where and why."""
+    """A pattern is invalid, or not supported in Python; the message says where and why."""
 
 
 def compile_java(text: str) -> Pattern[str]:
-    """Return a pattern of Java as one of Python, of which search() finds what Java's find() does.
+    """Return a Python pattern whose search() finds what find() of the Java pattern finds.
 
     Raises JavaPatternError.
     """
     translated = _Translation(text).result()
     try:
         with warnings.catch_warnings():
-            # Of what sets may mean one day: what Java means by it is refused already.
+            # FutureWarnings about sets: syntax that Java reads differently was refused before.
             warnings.simplefilter('ignore')
             return re.compile(translated, re.ASCII)
     except (re.error, OverflowError, RecursionError) as error:
@@ -67,7 +66,7 @@ class _Translation:
         self._out: List[str] = []
 
     def result(self) -> str:
-        """Return the pattern as Python writes it."""
+        """Return the pattern in Python's syntax."""
         steps: Dict[str, Callable[[], None]] = {
             '\\': self._escape,
             '[': self._set,
@@ -82,7 +81,7 @@ class _Translation:
         self._put(self._text[self._at], 1)
 
     def _put(self, translated: str, length: int) -> None:
-        """Take a piece of some length, and write what it is in Python."""
+        """Append the translation of a piece and move past the piece."""
         self._out.append(translated)
         self._at += length
 
@@ -92,11 +91,11 @@ class _Translation:
     def _match(self, pattern: Pattern[str], behind: int = 0) -> Match[str]:
         found = pattern.match(self._text, self._at + behind)
         if found is None:
-            raise self._fail('%r is not understood' % self._text[self._at : self._at + 8])
+            raise self._fail('%r is not supported' % self._text[self._at : self._at + 8])
         return found
 
     def _braces(self) -> None:
-        """A brace counts, as in a{2,3}; by itself it is an error in Java, and text in Python."""
+        """Translate a quantifier, as in a{2,3}; any other brace is an error in Java."""
         found = self._match(_QUANTIFIER)
         self._put(found.group(), len(found.group()))
 
@@ -104,9 +103,9 @@ class _Translation:
         found = self._match(_GROUP)
         name, kind = found.groups()
         if name is None and kind is None and self._text.startswith('(?', self._at):
-            raise self._fail('%r is not understood' % self._text[self._at : self._at + 8])
+            raise self._fail('%r is not supported' % self._text[self._at : self._at + 8])
         if kind is not None and kind.endswith(')') and self._at:
-            raise self._fail('flags are understood at the beginning only, not')
+            raise self._fail('flags are supported at the beginning only, not')
         whole = found.group()
         self._put('(?P<%s>' % name if name else whole, len(whole))
 
@@ -123,7 +122,7 @@ class _Translation:
             if after and (after in _SAME or not after.isalnum()):
                 self._put('\\' + after, 2)
             else:
-                raise self._fail('%r is not understood' % ('\\' + after))
+                raise self._fail('%r is not supported' % ('\\' + after))
         elif after == 'k':
             name = self._match(_BACK_NAME, 1).group(1)
             self._put('(?P=%s)' % name, len(name) + 4)
@@ -131,16 +130,18 @@ class _Translation:
             self._letter(after)
 
     def _letter(self, after: str) -> None:
-        if after in ('z', 'Z'):  # the same for what has no line ends
+        if after in ('z', 'Z'):  # the same in text without line ends
             self._put('\\Z', 2)
         elif after and (after in _SAME or after in 'AbB' or not after.isalnum()):
             self._put('\\' + after, 2)
         elif after in tuple('123456789'):
-            self._put('(?:\\%s)' % after, 2)  # Java takes more digits for it only if it can
+            self._put(
+                '(?:\\%s)' % after, 2
+            )  # Java reads more digits if the group exists
             if self._text[self._at : self._at + 1].isdigit():
-                raise self._fail('a group of more than one digit is not understood')
+                raise self._fail('a group of more than one digit is not supported')
         else:
-            raise self._fail('%r is not understood' % ('\\' + after))
+            raise self._fail('%r is not supported' % ('\\' + after))
 
     def _quoted(self) -> None:
         begin = self._at + 2
@@ -155,13 +156,13 @@ class _Translation:
         negated, long, short = found.groups()
         members = _PROPERTIES.get(long or short)
         if members is None or is_in_set and negated == 'P':
-            raise self._fail('%r is not understood' % ('\\' + found.group()))
+            raise self._fail('%r is not supported' % ('\\' + found.group()))
         sign = '^' * (negated == 'P')
         written = members if is_in_set else '[%s%s]' % (sign, members)
         self._put(written, 1 + len(found.group()))
 
     def _set(self) -> None:
-        """A set, ``[...]``; sets in sets and && are Java's alone."""
+        """Translate a set, ``[...]``; nested sets and && exist only in Java."""
         begin = '[^' if self._text.startswith('[^', self._at) else '['
         self._put(begin, len(begin))
         if self._text.startswith(']', self._at):
@@ -169,13 +170,13 @@ class _Translation:
         while True:
             each, two = self._text[self._at : self._at + 1], self._text[self._at : self._at + 2]
             if not each:
-                raise self._fail('a set that does not end')
+                raise self._fail('a set without an end')
             if each == '[' or two == '&&':
-                raise self._fail('a set in a set is not understood')
+                raise self._fail('a set in a set is not supported')
             if each == ']':
                 return self._plain()
             if two == '\\Q':
-                raise self._fail('\\Q in a set is not understood')
+                raise self._fail('\\Q in a set is not supported')
             if each == '\\':
                 self._escape(is_in_set=True)
             else:

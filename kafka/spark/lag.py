@@ -1,7 +1,6 @@
-"""How far streaming queries are behind: what Spark's progress reports say of it.
+"""The lag of streaming queries, as read from Spark's progress reports.
 
-Owns the reading of a report; of which connector a source is makes no difference, both write the
-same offsets. Does not own how reports come (listener.py). Pure.
+The reports of both connectors have the same offsets. They are received by listener.py. Pure.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ __all__ = ['Lag', 'lags_of']
 
 
 class Lag(NamedTuple):
-    """How far one source of a query is behind the ends of its logs, after a micro-batch.
+    """The lag of one source of a query after a micro-batch.
 
     query_id: the same after restarts; run_id: of this start; name: None for a query without one.
-    source: which one of the query, from 0. ends: what was read up to, by partition. behind: offsets
-    still to be read, by partition; empty where the ends of the logs are not reported (a query of
-    ``kafka-py`` on PySpark 4.0 and 4.1).
+    source: the index of the source in the query, from 0. ends: the end of the batch, by partition.
+    behind: the number of offsets still to be read, by partition; empty if the ends of the logs are
+    not reported (a query of ``kafka-py`` on PySpark 4.0 and 4.1).
     """
 
     query_id: str
@@ -40,15 +39,15 @@ class Lag(NamedTuple):
 
     @property
     def most(self) -> int:
-        """Offsets still to be read of the partition that has most of them."""
+        """The largest number of offsets still to be read of a single partition."""
         return max(self.behind.values(), default=0)
 
 
 def lags_of(report: Mapping[str, Any], unknowing: str = '') -> List[Lag]:
-    """Return the lag of each source of Kafka that a progress report tells of.
+    """Return the lag of each Kafka source in a progress report.
 
-    Arguments: report: what StreamingQueryProgress.json says; unknowing: what stands in the
-    description of sources whose latestOffset is no more than the end of their batch.
+    Arguments: report: the content of StreamingQueryProgress.json; unknowing: a part of the
+    description of sources whose latestOffset is only the end of their batch.
     """
     found = []
     for number, source in enumerate(report.get('sources') or ()):
@@ -73,7 +72,7 @@ def lags_of(report: Mapping[str, Any], unknowing: str = '') -> List[Lag]:
 
 
 def _offsets(told: Any) -> Optional[Dict[TopicPartition, int]]:
-    """Return offsets that a report has as JSON or as what that means, None if it has none."""
+    """Return offsets that a report has as JSON text or as objects, None if it has none."""
     text = told if isinstance(told, str) else json.dumps(told)
     try:
         return parse_offsets(text, 'endOffset')

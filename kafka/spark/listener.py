@@ -1,7 +1,6 @@
-"""LagListener: tells a program how far its streaming queries are behind.
+"""LagListener: a StreamingQueryListener that keeps the lag of the queries of a session.
 
-Owns what PySpark calls, and the last lag of each query that runs. Does not own what a report says
-(lag.py).
+PySpark calls it; lag.py reads the reports.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ _UNKNOWING = '' if hasattr(DataSourceStreamReader, 'reportLatestOffset') else 'P
 
 
 class LagListener(StreamingQueryListener):  # type: ignore[misc]
-    """Knows how far the queries of a session are behind: ``spark.streams.addListener(it)``.
+    """Keeps the lag of the queries of a session: ``spark.streams.addListener(it)``.
 
-    Arguments: report: is called with each Lag, in the thread in which PySpark tells of it.
+    Arguments: report: called with each Lag, in the thread in which PySpark calls the listener.
     """
 
     def __init__(self, report: Optional[Callable[[Lag], None]] = None) -> None:
@@ -37,15 +36,15 @@ class LagListener(StreamingQueryListener):  # type: ignore[misc]
         return '<LagListener of %d queries>' % len(self._lags)
 
     def lags(self) -> List[Lag]:
-        """Return the last lag of each source of each query that runs."""
+        """Return the last lag of each source of each running query."""
         with self._lock:
             return [lag for some in self._lags.values() for lag in some]
 
     def onQueryStarted(self, event: Any) -> None:
-        """Note nothing yet."""
+        """Do nothing: there is no lag yet."""
 
     def onQueryProgress(self, event: Any) -> None:
-        """Note the lag after a micro-batch."""
+        """Store the lag after a micro-batch."""
         found = lags_of(json.loads(event.progress.json), _UNKNOWING)
         with self._lock:
             self._lags[str(event.progress.runId)] = found
@@ -54,9 +53,9 @@ class LagListener(StreamingQueryListener):  # type: ignore[misc]
                 self._report(lag)
 
     def onQueryIdle(self, event: Any) -> None:
-        """Note nothing new."""
+        """Do nothing: the lag is unchanged."""
 
     def onQueryTerminated(self, event: Any) -> None:
-        """Forget a query that has ended."""
+        """Remove a query that has ended."""
         with self._lock:
             self._lags.pop(str(event.runId), None)

@@ -1,8 +1,8 @@
-"""What the driver asks brokers: which partitions there are, and which offsets limits stand for.
+"""Requests of the driver: the partitions of a subscription, and the offsets of its limits.
 
-Owns which partitions a subscription has now, how a Limit becomes offsets, tries again, and commits
-for a group. Does not own: options (options.py), how ranges are cut (ranges.py). A Lookups is a
-description until it is used, and pickles as one.
+It finds the partitions of a subscription, resolves a Limit to offsets, retries, and commits for a
+group. Options are parsed in options.py, ranges are split in ranges.py. A Lookups has no connections
+until it is used, and is pickled without them.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ Offsets = Dict[TopicPartition, int]
 
 LATEST, EARLIEST = -1, -2
 
-#: A topic that was read is unknown for so long before it counts as deleted. A broker that was
-#: restarted learns of the topics from the controller, within a second or two as a rule.
+#: How long a topic that was read must be unknown before it counts as deleted. A restarted broker
+#: learns of the topics from the controller, usually within two seconds.
 CONFIRM_SECONDS = 10.0
 CONFIRM_PAUSE_SECONDS = 0.5
 
 
 class Lookups:
-    """Looks up for one reader. Not safe for use by several threads at once.
+    """Lookups for one reader. Not thread-safe.
 
     Arguments: options: a SourceOptions; clock, sleep: instead of the real ones.
     """
@@ -56,8 +56,8 @@ class Lookups:
         self.options = options
         self._client: Optional[ReaderClient] = None
         self._members: Dict[str, KafkaConsumer] = {}
-        self._missing: List[TopicPartition] = []  # told already
-        self._seen: Set[str] = set()  # topics that existed when they were asked about
+        self._missing: List[TopicPartition] = []  # those of the last warning
+        self._seen: Set[str] = set()  # topics that existed at an earlier request
         self._clock = clock
         self._sleep = sleep
 
@@ -70,10 +70,10 @@ class Lookups:
     # ------------------------------------------------------------ partitions
 
     def partitions(self) -> List[TopicPartition]:
-        """Return all partitions that are to be read, as they are now, sorted.
+        """Return all partitions to be read, as they exist now, sorted.
 
-        Raises: UnknownTopicOrPartitionError for a topic that was named and does not exist;
-            TopicAuthorizationFailedError; what brokers cannot be reached with.
+        Raises: UnknownTopicOrPartitionError for a named topic that does not exist;
+            TopicAuthorizationFailedError; errors of connections.
         """
         topics = self.options.topics
         if topics.kind == 'assign':
@@ -86,9 +86,9 @@ class Lookups:
         names = sorted({str(each.topic) for each in asked})
         known = set(self._retried(lambda: self._partitions_of(names)))
         missing = [each for each in asked if each not in known]
-        if missing != self._missing:  # the JVM connector leaves them out without a word
+        if missing != self._missing:  # the JVM connector omits them without a message
             self._missing = missing
-            log.warning('option assign names partitions that there are not: %s', _listed(missing))
+            log.warning('option assign names partitions that do not exist: %s', _listed(missing))
         return sorted(known.intersection(asked))
 
     def _partitions_of(self, names: Optional[List[str]]) -> List[TopicPartition]:
@@ -99,7 +99,7 @@ class Lookups:
             names = [name for name in sorted(cluster.topics()) if pattern.search(name)]
         found = []
         for name in names:
-            if name in cluster.internal_topics:  # of no interest to the JVM connector either
+            if name in cluster.internal_topics:  # the JVM connector skips them too
                 continue
             numbers = cluster.partitions_for_topic(name)
             if not numbers:
@@ -114,14 +114,14 @@ class Lookups:
         return client.loop.run(client.pool.metadata(names), None)
 
     def deleted(self, partitions: Iterable[TopicPartition]) -> Set[TopicPartition]:
-        """Return which of some partitions are deleted for certain.
+        """Return those partitions that are definitely deleted.
 
-        Their topics are asked for by name: a broker then says whether a topic is unknown, or only
-        not to be seen by this user, which a list of all topics does not tell. A topic counts as
-        deleted when it is unknown for CONFIRM_SECONDS, because a broker that has just started
-        knows none for a while. (Brokers before 0.11 create a topic that is asked for by name, and
-        are asked for the list: there only time tells.)
-        Raises: what brokers cannot be reached with.
+        The topics are requested by name: the response then distinguishes an unknown topic from one
+        that this user may not see, which a list of all topics does not. A topic counts as deleted
+        when it is unknown for CONFIRM_SECONDS, because a broker that has just started knows no
+        topics for a while. (Brokers before 0.11 create a topic that is requested by name, so they
+        are asked for all topics: there only the time counts.)
+        Raises: errors of connections.
         """
         doubtful = set(partitions)
         deadline = self._clock() + CONFIRM_SECONDS
@@ -142,23 +142,23 @@ class Lookups:
     ) -> Offsets:
         """Return the offsets where reading begins.
 
-        Arguments: partitions: None for all that there are.
-        Raises: KafkaConfigurationError for offsets or times that are not of the same partitions,
-            and for a time that no record is as young as, unless that may be the end;
+        Arguments: partitions: None for all.
+        Raises: KafkaConfigurationError for offsets or times of other partitions than these, and for
+            a time after the last record, unless the limit is lenient;
             as partitions(); KafkaTimeoutError.
         """
         return self._resolved(limit, self._or_all(partitions), 'startingOffsets')
 
     def ends(self, limit: Limit, partitions: Optional[Iterable[TopicPartition]] = None) -> Offsets:
-        """Return the offsets behind what is read, as starts()."""
+        """Return the offsets where reading ends (exclusive), as starts()."""
         return self._resolved(limit, self._or_all(partitions), 'endingOffsets')
 
     def earliest(self, partitions: Iterable[TopicPartition]) -> Offsets:
-        """Return where logs begin."""
+        """Return the log start offsets."""
         return self._looked_up(dict.fromkeys(partitions, EARLIEST))[0]
 
     def latest(self, partitions: Optional[Iterable[TopicPartition]] = None) -> Offsets:
-        """Return where logs end, for a reader of transactions the part of them that is settled."""
+        """Return the ends of the logs; with read_committed the last stable offsets."""
         return self._looked_up(dict.fromkeys(self._or_all(partitions), LATEST))[0]
 
     def _or_all(self, partitions: Optional[Iterable[TopicPartition]]) -> List[TopicPartition]:
@@ -180,13 +180,13 @@ class Lookups:
             return {**times, **self._looked_up(special)[0]}
         found, missing = self._looked_up(times)
         if missing and not limit.is_lenient:
-            text = 'no record of %s is as young as startingOffsetsByTimestamp or startingTimestamp'
-            hint = '; startingOffsetsByTimestampStrategy=latest begins at the end there'
+            text = 'no record of %s is as late as startingOffsetsByTimestamp or startingTimestamp'
+            hint = '; startingOffsetsByTimestampStrategy=latest would start at the end there'
             raise KafkaConfigurationError(text % _listed(missing) + hint)
         return {**found, **self._looked_up(dict.fromkeys(missing, LATEST))[0]}
 
     def _committed(self, partitions: List[TopicPartition]) -> Offsets:
-        """Return what the group has committed, where it has the start of the log for others."""
+        """Return the committed offsets of the group, and the log start offset without one."""
         group = self.options.commit_offsets or self.options.group_id
         if group is None:
             text = 'startingOffsets=committed needs a group: set commitOffsets or kafka.group.id'
@@ -197,7 +197,7 @@ class Lookups:
         return {**self.earliest(each for each in partitions if each not in found), **found}
 
     def _looked_up(self, times: Mapping[TopicPartition, int]) -> Tuple[Offsets, List[Any]]:
-        """Return the offsets of times, and the partitions that have no record as young."""
+        """Return the offsets of times, and the partitions without a record at or after them."""
         if not times:
             return {}, []
         answers = self._retried(lambda: self._look_up(times))
@@ -213,7 +213,7 @@ class Lookups:
     # ------------------------------------------------------------ the group
 
     def commit(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
-        """Commit offsets for a group that has no members.
+        """Commit offsets for a group without members.
 
         Raises: as KafkaConsumer.commit().
         """
@@ -239,14 +239,14 @@ class Lookups:
         return self._client
 
     def _retried(self, ask: Callable[[], T]) -> T:
-        """Ask again what failed in a way that may pass.
+        """Call a function again after an error that may be temporary.
 
-        For default.api.timeout.ms, as Java's clients do, and fetchOffset.numRetries times in any
-        case. A topic that was not seen yet is more likely misspelt than late: it is asked for only
-        so often.
+        For default.api.timeout.ms, as Java's clients do, and at least fetchOffset.numRetries times.
+        A topic that never existed is more likely misspelt than late: it is only requested that many
+        times.
         """
         with java_names():
-            self._connected()  # has a time-out of its own
+            self._connected()  # which has its own time-out
             return self._repeated(ask)
 
     def _repeated(self, ask: Callable[[], T]) -> T:
@@ -264,7 +264,7 @@ class Lookups:
                 self._sleep(self.options.retry_interval_ms / 1000)
 
     def _patience_seconds(self, error: KafkaError) -> float:
-        """Return for how long to go on after an error. Raises it if that is of no use."""
+        """Return how long to retry after an error. Raises it if it is not retriable."""
         if isinstance(error, UnknownTopicOrPartitionError):
             is_known = self._seen.issuperset(self.options.topics.topic_names)
             return CONFIRM_SECONDS if is_known else 0.0
@@ -273,7 +273,7 @@ class Lookups:
         return self.options.api_timeout_ms / 1000
 
     def close(self) -> None:
-        """Close the connections; what is asked afterwards connects anew."""
+        """Close the connections; later calls connect again."""
         client, self._client = self._client, None
         if client is not None:
             client.close()
@@ -298,12 +298,12 @@ def _no_topic(name: str, error: Any) -> KafkaError:
         failed: KafkaError = error('topic %s' % name)
         return failed
     return UnknownTopicOrPartitionError(
-        'there is no topic %s (options subscribe and assign)' % name
+        'topic %s does not exist (options subscribe and assign)' % name
     )
 
 
 def _matched(limit: Limit, partitions: Iterable[TopicPartition], name: str) -> Offsets:
-    """Return what a limit says of each partition. It has to name them all and no other."""
+    """Return the offsets of a limit by partition. It must name exactly the given partitions."""
     asked: Set[TopicPartition] = set(partitions)
     given = set(limit.offsets)
     if asked == given:
@@ -311,11 +311,11 @@ def _matched(limit: Limit, partitions: Iterable[TopicPartition], name: str) -> O
     by_time = 'ByTimestamp' if limit.kind == 'timestamps' else ''
     told = [
         '%s %s' % (what, _listed(some))
-        for what, some in (('it leaves out', asked - given), ('it names besides', given - asked))
+        for what, some in (('missing', asked - given), ('not read', given - asked))
         if some
     ]
     raise KafkaConfigurationError(
-        '%s%s must name the partitions that are read, each of them: %s%s'
+        '%s%s must name each partition that is read and no other: %s%s'
         % (name, by_time, ' and '.join(told), '' if by_time else ' (-1 is latest, -2 earliest)')
     )
 

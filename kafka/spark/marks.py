@@ -1,9 +1,9 @@
-"""Marks: numbers with a short text that a consumer group without members keeps for a writer.
+"""Marks: a number with a short text, stored for a writer by a consumer group without members.
 
-Owns how they are written and read: as offsets of a partition that exists, by plain commits; those
-that are part of a transaction are written by its producer. Does not own: what is marked
-(exactly_once.py). All partitions of the group are read, so that who reads need not know which one
-was written; the largest number counts.
+A mark is an offset with metadata of any existing partition, written by a plain commit, or by the
+producer as part of a transaction. Reading considers all partitions of the group, so that the reader
+need not know the partition of the writer; the mark with the largest number counts. Used by
+exactly_once.py.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 
 __all__ = ['Mark', 'read_mark', 'write_mark']
 
-#: Versions of OffsetFetch: several groups from 8 on; above 9 topics have ids for names.
+#: Versions of OffsetFetch: 8 introduces several groups, above 9 topics are named by ids.
 _SEVERAL_FROM, _HIGHEST = 8, 9
 
 
 class Mark(NamedTuple):
-    """What is kept: a number, 0 or more, and a text."""
+    """A stored mark: a number >= 0, and a text."""
 
     number: int
     text: str
 
 
 def write_mark(client: PreparedTransactions, group: str, topic: str, mark: Mark) -> None:
-    """Keep a mark, in place of the one before of this topic.
+    """Store a mark, replacing the one of this topic.
 
     Raises: GroupAuthorizationFailedError, TopicAuthorizationFailedError,
-    OffsetMetadataTooLargeError, CommitFailedError where the group has members; KafkaTimeoutError.
+    OffsetMetadataTooLargeError, CommitFailedError if the group has members; KafkaTimeoutError.
     """
     place = TopicPartition(topic, 0)
     seconds = client.config['max_block_ms'] / 1000
@@ -61,9 +61,9 @@ def write_mark(client: PreparedTransactions, group: str, topic: str, mark: Mark)
 def read_mark(client: PreparedTransactions, group: str) -> Optional[Mark]:
     """Return the mark of a group, None if there is none.
 
-    One that is part of a transaction counts when that is committed, and is waited for while the
-    transaction ends. Raises: as write_mark(); UnsupportedVersionError for brokers before 2.5, which
-    cannot tell whether they would have to wait.
+    One that is part of a transaction counts when the transaction is committed, and is waited for
+    while it ends. Raises: as write_mark(); UnsupportedVersionError for brokers before 2.5, which do
+    not report unstable offsets.
     """
     seconds = client.config['max_block_ms'] / 1000
 
@@ -103,13 +103,14 @@ def read_mark(client: PreparedTransactions, group: str) -> Optional[Mark]:
 
 
 async def _read_once(pool: Pool, group: str) -> Tuple[int, List[Mark]]:
-    """Return the code that counts, and what is marked."""
+    """Return the error code, and the marks."""
     link = pool.link(await pool.coordinator(GROUP, group))
     await link.ready()
     version = session_of(link).choose_version(OffsetFetchRequest(), None, _HIGHEST)
     if version < STABLE_FROM:
         raise UnsupportedVersionError(
-            'exactlyOnce needs brokers of Kafka 2.5 or later: those of group %s cannot tell whether'
+            'exactlyOnce needs brokers of Kafka 2.5 or later: those of group %s cannot report'
+            ' whether'
             ' offsets of a transaction are settled (OffsetFetch %d, needed %d)'
             % (group, version, STABLE_FROM)
         )

@@ -1,10 +1,9 @@
-"""The JSON that says which partitions, and which offset or time of each, as the JVM connector does.
+"""The JSON of partitions, and of their offsets or times, in the format of the JVM connector.
 
-Owns three texts: an assignment, ``{"t":[0,1]}``; offsets or times, ``{"t":{"0":23,"1":-2}}``; and
-offsets as they stand in a checkpoint, which both connectors read and write, so that a query may
-change from one to the other. Written there are topics in the order in which a map of Scala goes
-over them: who compares checkpoints byte by byte sees no difference. Does not own what -1 and -2
-mean where.
+Three texts: an assignment, ``{"t":[0,1]}``; offsets or times, ``{"t":{"0":23,"1":-2}}``; and
+offsets in a checkpoint, which both connectors read and write, so that a query can change from one
+to the other. Topics are written in the order in which a Scala map iterates over them, so that
+checkpoints are equal byte by byte. The meaning of -1 and -2 depends on the caller.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _INT32, _INT64 = 2**31, 2**63
 _NUMBER = re.compile(r'[+-]?[0-9]{1,19}\Z')
 _SHOWN = 80
 
-#: The key that has the start of a first batch, in place of a topic: no topic has such a name.
+#: A key with the start of the first batch, in place of a topic: it is not a valid topic name.
 _START_KEY = '(the first batch began at %s)'
 _PAIRS = '-?[0-9]{1,19}=-?[0-9]{1,19}'
 _OF_TOPIC = '[^:;,=]*:%s(?:,%s)*' % (_PAIRS, _PAIRS)
@@ -51,9 +50,9 @@ Key = TypeVar('Key')
 
 
 def parse_assignment(text: str, option: str = 'assign') -> Tuple[TopicPartition, ...]:
-    """Return the partitions that an assignment names, each once, sorted.
+    """Return the distinct partitions of an assignment, sorted.
 
-    Arguments: text: such as ``{"t":[0,1]}``; option: whose text it is, for errors.
+    Arguments: text: such as ``{"t":[0,1]}``; option: the name of the option, for errors.
     Raises InvalidOptionError for any other text.
     """
     found: Set[TopicPartition] = set()
@@ -67,16 +66,16 @@ def parse_assignment(text: str, option: str = 'assign') -> Tuple[TopicPartition,
 def parse_offsets(text: str, option: str = 'offsets') -> Dict[TopicPartition, int]:
     """Return offsets, or times, by partition.
 
-    Arguments: text: such as ``{"t":{"0":23,"1":-2}}``; option: whose text it is, for errors. Of
-    equal keys the last one counts. Raises InvalidOptionError for any other text.
+    Arguments: text: such as ``{"t":{"0":23,"1":-2}}``; option: the name of the option, for errors.
+    Of equal keys the last one counts. Raises InvalidOptionError for any other text.
     """
     return dict(_offsets(text, option))
 
 
 def embedded_start(text: str) -> Optional[Dict[TopicPartition, int]]:
-    """Return the offsets that are `before` in what offsets_json() wrote, None if there are none.
+    """Return the argument `before` that offsets_json() has written, None if there is none.
 
-    Raises InvalidOptionError for what is no JSON of offsets.
+    Raises InvalidOptionError for anything but JSON of offsets.
     """
     for key, _ in _topics(text, 'offsets', OFFSETS):
         found = _START.match(key)
@@ -94,7 +93,8 @@ def _start_of(text: str) -> Dict[TopicPartition, int]:
 
 
 def _doubled_start(text: str) -> Optional[Dict[TopicPartition, int]]:
-    """Return the start as the first releases of this package wrote it, ``{"00":start,"0":end}``."""
+    """Return the start as written by the first releases of this package,
+    ``{"00":start,"0":end}``."""
     first: Dict[TopicPartition, int] = {}
     doubled: Set[TopicPartition] = set()
     for each, offset in _offsets(text, 'offsets'):
@@ -105,7 +105,7 @@ def _doubled_start(text: str) -> Optional[Dict[TopicPartition, int]]:
 
 
 def _offsets(text: str, option: str) -> List[Tuple[TopicPartition, int]]:
-    """Return all pairs as they stand there, those of equal partitions included."""
+    """Return all pairs in their order, including those of equal partitions."""
     found = []
     for topic, pairs in _topics(text, option, OFFSETS):
         if not isinstance(pairs, _Object):
@@ -119,11 +119,11 @@ def _offsets(text: str, option: str) -> List[Tuple[TopicPartition, int]]:
 
 
 class _Object(Pairs):
-    """An object of JSON with all of its keys, equal ones included."""
+    """A JSON object with all of its keys, including equal ones."""
 
 
 def _topics(text: str, option: str, example: str) -> Iterable[Tuple[str, Any]]:
-    """Return topics and what stands beneath them; of equal topics the last one counts."""
+    """Return topics with their values; of equal topics the last one counts."""
     try:
         tree = json.loads(text, object_pairs_hook=_Object)
     except (ValueError, RecursionError):
@@ -134,7 +134,7 @@ def _topics(text: str, option: str, example: str) -> Iterable[Tuple[str, Any]]:
 
 
 def _is_whole(value: Any, bound: int) -> bool:
-    # 1.0 and 1e3 are whole, too: the JVM connector takes them.
+    # 1.0 and 1e3 are accepted as well, as by the JVM connector.
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return is_number and -bound <= value < bound and value == int(value)
 
@@ -154,11 +154,11 @@ def _unfit(option: str, example: str, text: str) -> InvalidOptionError:
 def offsets_json(
     offsets: Mapping[TopicPartition, int], before: Optional[Mapping[TopicPartition, int]] = None
 ) -> str:
-    """Return offsets as the JVM connector writes them into a checkpoint, byte by byte.
+    """Return the JSON that the JVM connector writes into a checkpoint, byte by byte.
 
-    Arguments: before: the start of a first batch, of those partitions that `offsets` have: it is
+    Arguments: before: the start of the first batch for partitions in `offsets`: it is written as
     the name of a topic without partitions, ``{"t":{"0":9},"(the first batch began at t:0=5)":{}}``,
-    which the JVM connector and whoever adds up the offsets of a progress report pass over.
+    which the JVM connector, and code that sums the offsets of a progress report, ignores.
     """
     tree = offset_tree(offsets, before)
     return json.dumps(tree, separators=(',', ':'), ensure_ascii=False)
@@ -167,7 +167,7 @@ def offsets_json(
 def offset_tree(
     offsets: Mapping[TopicPartition, int], before: Optional[Mapping[TopicPartition, int]] = None
 ) -> Dict[str, Dict[str, int]]:
-    """Return what offsets_json() writes, with keys in its order; arguments as there."""
+    """Return the object that offsets_json() writes, with keys in its order; same arguments."""
     puts = [(str(topic), partition) for topic, partition in sorted(offsets)]
     topics: Dict[str, List[int]] = {}
     for topic, partition in puts:
@@ -191,10 +191,10 @@ def _start_text(start: Mapping[TopicPartition, int]) -> str:
 
 
 def _scala_order(puts: Sequence[Key], hashed: Callable[[Key], int]) -> List[Key]:
-    """Return keys as scala.collection.mutable.HashMap (2.13) goes over them.
+    """Return keys in the iteration order of scala.collection.mutable.HashMap (2.13).
 
-    Arguments: puts: the keys in the order in which they are put, one that is there already
-    included: before each put the table doubles if that put could fill three quarters of it.
+    Arguments: puts: the keys in the order of insertion, repeated ones included: before each put the
+    table doubles if that put could fill three quarters of it.
     """
     size = 16
     places: Dict[Key, int] = {}
@@ -207,14 +207,14 @@ def _scala_order(puts: Sequence[Key], hashed: Callable[[Key], int]) -> List[Key]
 
     def place(key: Key) -> Tuple[int, int]:
         code = places[key]
-        # Within a bucket they go by their hash, as a signed number.
+        # Within a bucket keys are ordered by their hash, as a signed number.
         return code & size - 1, code - (code >> 31 << 32)
 
     return sorted(places, key=place)
 
 
 def _hash_of_text(text: str) -> int:
-    """Return String.hashCode() of Java."""
+    """Return Java's String.hashCode()."""
     units = text.encode('utf-16-be', 'surrogatepass')
     code = 0
     for at in range(0, len(units), 2):

@@ -1,10 +1,10 @@
-"""What a program asks Spark's reader or writer for, as options of text, made into values.
+"""The options of Spark's reader and writer, parsed from text into values.
 
-Owns the names, defaults, precedence and refusals of options, which are those of the JVM connector
-(spark-sql-kafka-0-10), and a few of our own. Names are compared without case, as Spark does. Every
-wrong one is refused here, on the driver, before a job starts. Does not own: options that begin with
-``kafka.`` (client_options.py), the JSON of offsets (offsets.py), what topics and offsets there are
-(lookups.py).
+Names, defaults, precedence and checks are those of the JVM connector (spark-sql-kafka-0-10), with a
+few additional options. Names are case-insensitive, as in Spark. Invalid options are refused here,
+on the driver, before a job starts. Options with the prefix ``kafka.`` are converted in
+client_options.py, the JSON of offsets is parsed in offsets.py, topics and offsets are looked up in
+lookups.py.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ EARLIEST, LATEST = -2, -1  # as offsets
 _SUBJECTS = ('assign', 'subscribe', 'subscribePattern')
 _TRIGGERS = ('maxOffsetsPerTrigger', 'minOffsetsPerTrigger', 'maxTriggerDelay')
 _ENDS = ('endingTimestamp', 'endingOffsetsByTimestamp', 'endingOffsets')
-#: All names of a source, and of a sink, as the JVM connector spells them; the last lines are ours.
+#: All names of a source and of a sink in the JVM connector's spelling; the last lines are
+#: additions.
 _OF_SOURCES = (
     *_SUBJECTS, *_TRIGGERS, *_ENDS,
     'startingTimestamp', 'startingOffsetsByTimestamp', 'startingOffsets',
@@ -60,9 +61,9 @@ _OF_SOURCES = (
 )  # fmt: skip
 _OF_SINKS = ('topic', 'includeHeaders', 'exactlyOnce', 'transactionalIdPrefix')
 
-#: What the names begin with that Spark itself passes on, in small letters.
+#: Prefixes, in lower case, of options that Spark itself passes on.
 _OF_SPARK = ('path', 'checkpointlocation', 'queryname', 'asyncprogresstracking', '_', 'spark.')
-#: The last names that were told of: a query reads its options anew for each micro-batch.
+#: The last unknown names with a warning: a query parses its options again for each micro-batch.
 _told: List[str] = []
 _TOLD_AT_MOST = 16
 
@@ -76,12 +77,12 @@ _SECONDS = {
 
 
 class Limit(NamedTuple):
-    """Where reading begins or ends.
+    """The start or end of reading.
 
-    kind: 'earliest', 'latest', 'committed', 'offsets', 'timestamps' or 'timestamp'. offsets: of
-    kind offsets, where -1 is latest and -2 earliest, and of kind timestamps, in milliseconds; else
-    empty. timestamp: of kind timestamp, of all partitions, in milliseconds. is_lenient: whether a
-    partition without a record at or after its time is at its end, rather than an error.
+    kind: 'earliest', 'latest', 'committed', 'offsets', 'timestamps' or 'timestamp'. offsets: for
+    kind offsets, where -1 is latest and -2 earliest, and for kind timestamps, in milliseconds; else
+    empty. timestamp: for kind timestamp, of all partitions, in milliseconds. is_lenient: whether a
+    partition without a record at or after its time starts at its end, instead of raising an error.
     """
 
     kind: str
@@ -90,18 +91,18 @@ class Limit(NamedTuple):
     is_lenient: bool = False
 
     def is_earliest(self, partition: TopicPartition) -> bool:
-        """Tell whether a partition is read from wherever its log begins."""
+        """Return True if a partition is read from its log start offset."""
         return self.kind == 'earliest' or (
             self.kind == 'offsets' and self.offsets.get(partition) == EARLIEST
         )
 
 
 class Topics(NamedTuple):
-    """What is read.
+    """The topics to read.
 
-    kind: 'assign', 'subscribe' or 'subscribePattern'. names: of kind subscribe. pattern: of kind
-    subscribePattern; a topic is read if ``pattern.search(topic)`` finds something. partitions: of
-    kind assign.
+    kind: 'assign', 'subscribe' or 'subscribePattern'. names: for kind subscribe. pattern: for kind
+    subscribePattern; a topic is read if ``pattern.search(topic)`` matches. partitions: for kind
+    assign.
     """
 
     kind: str
@@ -116,12 +117,12 @@ class Topics(NamedTuple):
 
 
 class SourceOptions(NamedTuple):
-    """All that a reader is to go by; it can be pickled, and shows no secret.
+    """The options of a reader; can be pickled, and its repr shows no secret.
 
-    end: of batch queries only. config: for BoundedReader or KafkaConsumer, without a group.
-    retries: how often a lookup is tried at least, with retry_interval_ms between; api_timeout_ms:
-    for how long it is tried at least while brokers are away. max_offsets and
-    min_offsets: of a micro-batch; max_delay: seconds that min_offsets are waited for. group_id:
+    end: for batch queries only. config: for BoundedReader or KafkaConsumer, without a group.
+    retries: the minimum number of attempts of a lookup, with retry_interval_ms between;
+    api_timeout_ms: the minimum time of retries while brokers are unreachable. max_offsets and
+    min_offsets: per micro-batch; max_delay: the longest wait for min_offsets, in seconds. group_id:
     kafka.group.id. commit_offsets: the group to commit to, if any.
     """
 
@@ -148,10 +149,10 @@ class SourceOptions(NamedTuple):
 
     @classmethod
     def of(cls, options: Mapping[str, str], is_streaming: bool) -> SourceOptions:
-        """Return what the options of a DataFrameReader or DataStreamReader mean.
+        """Return the parsed options of a DataFrameReader or DataStreamReader.
 
         Raises InvalidOptionError, a KafkaConfigurationError and ValueError, with the option's name,
-        what was given and what is allowed.
+        the given value and the allowed values.
         """
         given = _Given(options, _OF_SOURCES, _OF_SINKS)
         if is_streaming:
@@ -184,9 +185,9 @@ class SourceOptions(NamedTuple):
 
     @staticmethod
     def check(options: Mapping[str, str]) -> None:
-        """Refuse what neither a batch query nor a stream takes, when it is not said which it is.
+        """Refuse options that are valid neither for a batch query nor for a stream.
 
-        Raises InvalidOptionError, as of() does; where the two are refused differently, with both.
+        Raises InvalidOptionError, as of() does; if the errors of the two differ, with both.
         """
         try:
             SourceOptions.of(options, True)
@@ -201,14 +202,14 @@ class SourceOptions(NamedTuple):
 
     @property
     def committed_group(self) -> Optional[str]:
-        """The group whose committed offsets a Limit of kind committed means."""
+        """The group of a Limit of kind committed."""
         return self.commit_offsets or self.group_id
 
 
 class SinkOptions(NamedTuple):
-    """All that a writer is to go by; it can be pickled, and shows no secret.
+    """The options of a writer; can be pickled, and its repr shows no secret.
 
-    topic: of all rows, None if the column says it. config: for KafkaProducer.
+    topic: of all rows, None if there is a column topic. config: for KafkaProducer.
     """
 
     topic: Optional[str]
@@ -219,7 +220,7 @@ class SinkOptions(NamedTuple):
 
     @classmethod
     def of(cls, options: Mapping[str, str], is_streaming: bool) -> SinkOptions:
-        """Return what the options of a DataFrameWriter or DataStreamWriter mean.
+        """Return the parsed options of a DataFrameWriter or DataStreamWriter.
 
         Raises InvalidOptionError, as SourceOptions.of() does.
         """
@@ -231,7 +232,7 @@ class SinkOptions(NamedTuple):
         exactly_once = given.flag('exactlyOnce', False)
         prefix = given.text('transactionalIdPrefix')
         if prefix is not None and not exactly_once:
-            raise InvalidOptionError('transactionalIdPrefix is of no use without exactlyOnce=true')
+            raise InvalidOptionError('transactionalIdPrefix needs exactlyOnce=true')
         if prefix == '':
             raise InvalidOptionError('transactionalIdPrefix must be text that is not empty')
         return cls(
@@ -247,9 +248,9 @@ _GROUPS = {True: 'spark-kafka-source', False: 'spark-kafka-relation'}
 
 
 class _Given:
-    """Options as they were given: texts, by names without case.
+    """Options as they were given: texts by case-insensitive names.
 
-    Attributes: kafka: those that begin with ``kafka.``, without it.
+    Attributes: kafka: those with the prefix ``kafka.``, without it.
     """
 
     def __init__(
@@ -265,9 +266,9 @@ class _Given:
         self._refuse_unknown(names, others)
 
     def _refuse_unknown(self, names: Tuple[str, ...], others: Tuple[str, ...]) -> None:
-        """Refuse what is nearly a name; anything else may be Spark's, or of the other side.
+        """Refuse a misspelt name; any other unknown one may be Spark's, or of the other side.
 
-        What is neither is told once in the log: the next Spark may have names that we do not know.
+        Those are logged once: a later Spark may have names that are unknown here.
         """
         known = {name.lower(): name for name in names}
         passed_over = {name.lower() for name in others}
@@ -278,10 +279,12 @@ class _Given:
             near = difflib.get_close_matches(name, known, 1, _NEAR)
             if hint or near:
                 raise InvalidOptionError(
-                    'there is no option %s: did you mean %s?' % (name, hint or known[near[0]])
+                    'unknown option %s: did you mean %s?' % (name, hint or known[near[0]])
                 )
             if not name.startswith(_OF_SPARK) and name not in _told:
-                log.warning('option %s is of no effect: there are %s', name[:60], ', '.join(names))
+                log.warning(
+                    'option %s has no effect: the options are %s', name[:60], ', '.join(names)
+                )
                 del _told[: 1 - _TOLD_AT_MOST]
                 _told.append(name)
 
@@ -289,7 +292,7 @@ class _Given:
         return bool(self._texts)
 
     def text(self, name: str) -> Optional[str]:
-        """Return what was given, None if nothing was."""
+        """Return the text that was given, None if there is none."""
         return self._texts.get(name.lower())
 
     def refuse(self, name: str, allowed: str) -> NoReturn:
@@ -299,7 +302,7 @@ class _Given:
         )
 
     def flag(self, name: str, default: bool) -> bool:
-        """Return an option that is true or false."""
+        """Return a boolean option."""
         text = self.text(name)
         if text is None:
             return default
@@ -308,7 +311,7 @@ class _Given:
         return text.lower() == 'true'
 
     def whole(self, name: str, low: int, high: int = _INT64_MAX) -> Optional[int]:
-        """Return an option that is a number, None if it was not given."""
+        """Return an integer option, None if it was not given."""
         text = self.text(name)
         if text is None:
             return None
@@ -317,7 +320,7 @@ class _Given:
         return int(text)
 
 
-#: Of the names that Spark passes, none is so near to one of ours; of typing errors, most are.
+#: Similarity above which a name is a misspelling: Spark's own names are below, most typos above.
 _NEAR = 0.86
 
 
@@ -327,13 +330,13 @@ def _as_text(value: Any) -> Optional[str]:
     return None if value is None else str(value)
 
 
-# ---------------------------------------------------------------- what is read
+# ---------------------------------------------------------------- topics
 
 
-#: Spark 4.0 to 4.3 hand those of CREATE TABLE ... OPTIONS to no reader of a Python data source.
+#: Spark 4.0 to 4.3 do not pass options of CREATE TABLE ... OPTIONS to a Python data source.
 _NONE_AT_ALL = (
-    ', and there are none at all: a table in SQL takes them by CREATE TEMPORARY VIEW ... USING, or'
-    ' SELECT ... WITH'
+    ', and no options were given: a table in SQL passes them with CREATE TEMPORARY VIEW ... USING,'
+    ' or SELECT ... WITH'
 )
 
 
@@ -342,7 +345,7 @@ def _topics(given: _Given) -> Topics:
     if len(said) != 1:
         hint = ', not %s' % ' and '.join(said) if said else '' if given else _NONE_AT_ALL
         raise InvalidOptionError(
-            'one of the options %s must say what to read%s' % (', '.join(_SUBJECTS), hint)
+            'exactly one of the options %s is required%s' % (', '.join(_SUBJECTS), hint)
         )
     kind = said[0]
     text = str(given.text(kind)).strip()
@@ -353,7 +356,7 @@ def _topics(given: _Given) -> Topics:
     if kind == 'subscribe':
         names = tuple(dict.fromkeys(each.strip() for each in text.split(',') if each.strip()))
         if not names:
-            given.refuse(kind, 'topics with commas between')
+            given.refuse(kind, 'topics, separated by commas')
         _check_topics(kind, names)
         return Topics(kind, names=names)
     if not text:
@@ -361,7 +364,7 @@ def _topics(given: _Given) -> Topics:
     try:
         return Topics(kind, pattern=compile_java(text))
     except JavaPatternError as error:
-        given.refuse(kind, 'a pattern that Java and Python read alike (%s)' % error)
+        given.refuse(kind, 'a pattern with the same meaning in Java and Python (%s)' % error)
 
 
 def _check_topics(option: str, names: Iterable[str]) -> None:
@@ -372,7 +375,7 @@ def _check_topics(option: str, names: Iterable[str]) -> None:
             raise InvalidOptionError('%s: %s' % (option, error)) from None
 
 
-# ---------------------------------------------------------------- from where to where
+# ---------------------------------------------------------------- start and end
 
 
 def _start(given: _Given, is_streaming: bool, group: Optional[str]) -> Limit:
@@ -384,24 +387,24 @@ def _start(given: _Given, is_streaming: bool, group: Optional[str]) -> Limit:
     default = 'latest' if is_streaming else 'earliest'
     limit = _limit(given, 'starting', words, default, strategy.lower() == 'latest')
     if limit.kind == 'committed' and group is None:
-        raise InvalidOptionError('startingOffsets=committed needs kafka.group.id: of which group?')
+        raise InvalidOptionError('startingOffsets=committed needs kafka.group.id')
     if not is_streaming:
-        _refuse_offset(limit, 'startingOffsets', LATEST, 'latest, a batch query has to end')
+        _refuse_offset(limit, 'startingOffsets', LATEST, 'latest, but a batch query must end')
     return limit
 
 
 def _end(given: _Given) -> Limit:
     limit = _limit(given, 'ending', ('latest',), 'latest', True)
-    _refuse_offset(limit, 'endingOffsets', EARLIEST, 'earliest, which is where it may begin')
+    _refuse_offset(limit, 'endingOffsets', EARLIEST, 'earliest, which is valid for a start only')
     return limit
 
 
 def _limit(
     given: _Given, side: str, words: Tuple[str, ...], default: str, is_lenient: bool
 ) -> Limit:
-    """Return what three options say, of which a time counts most, and offsets least.
+    """Return the limit of three options: a time takes precedence, offsets come last.
 
-    Arguments: side: 'starting' or 'ending'; words: that may be said in place of offsets.
+    Arguments: side: 'starting' or 'ending'; words: allowed in place of offsets.
     """
     if given.text(side + 'Timestamp') is not None:
         return Limit('timestamp', {}, _timestamp(given, side + 'Timestamp'), is_lenient)
@@ -410,7 +413,7 @@ def _limit(
     if text is not None:
         times = parse_offsets(text.strip(), name)
         if any(each < 0 for each in times.values()):
-            given.refuse(name, 'milliseconds since 1970, 0 or more')
+            given.refuse(name, 'milliseconds since 1970, >= 0')
         return Limit('timestamps', times, None, is_lenient)
     name = side + 'Offsets'
     text = given.text(name)
@@ -430,7 +433,7 @@ def _limit(
 def _timestamp(given: _Given, name: str) -> int:
     text = str(given.text(name)).strip()
     if not _NUMBER.match(text) or not 0 <= int(text) <= _INT64_MAX:
-        given.refuse(name, 'milliseconds since 1970, 0 or more')
+        given.refuse(name, 'milliseconds since 1970, >= 0')
     return int(text)
 
 
@@ -446,7 +449,7 @@ def _refuse_offset(limit: Limit, name: str, offset: int, what: str) -> None:
 
 
 def _check_order(start: Limit, end: Limit) -> None:
-    """Refuse a start behind an end, where both are given for each partition."""
+    """Refuse a start after an end, if both are given for each partition."""
     if start.kind != end.kind or start.kind not in ('offsets', 'timestamps'):
         return
     names = ('startingOffsets', 'endingOffsets')
@@ -462,12 +465,12 @@ def _check_order(start: Limit, end: Limit) -> None:
         last = end.offsets[each]
         if first > last >= 0:
             raise InvalidOptionError(
-                '%s must not be more than %s, but of topic %s partition %d they are %d and %d'
+                '%s must not be more than %s, and in topic %s partition %d they are %d and %d'
                 % (*names, str(each.topic), each.partition, first, last)
             )
 
 
-# ---------------------------------------------------------------- how
+# ---------------------------------------------------------------- other options
 
 
 def _group_to_commit(given: _Given, group_id: Optional[str], is_streaming: bool) -> Optional[str]:
@@ -475,11 +478,11 @@ def _group_to_commit(given: _Given, group_id: Optional[str], is_streaming: bool)
     if text is None or text.lower() == 'false':
         return None
     if not is_streaming:
-        raise InvalidOptionError('commitOffsets is for streaming queries: a batch commits nothing')
+        raise InvalidOptionError('commitOffsets is for streaming queries only')
     if text.lower() != 'true':
         return text.strip() or given.refuse('commitOffsets', 'a group, or true for kafka.group.id')
     if group_id is None:
-        raise InvalidOptionError('commitOffsets=true needs kafka.group.id; or name a group in it')
+        raise InvalidOptionError('commitOffsets=true needs kafka.group.id; or give the group in it')
     return group_id
 
 
@@ -495,7 +498,7 @@ def _lookups(given: _Given) -> Dict[str, Any]:
 
 
 def _sizes(given: _Given, is_streaming: bool) -> Dict[str, Any]:
-    """Return how much is read at once, and by how many."""
+    """Return the limits of batches and tasks."""
     found: Dict[str, Any] = {
         'min_partitions': given.whole('minPartitions', 1, _INT32_MAX),
         'max_records_per_partition': given.whole('maxRecordsPerPartition', 1),
@@ -511,7 +514,7 @@ def _sizes(given: _Given, is_streaming: bool) -> Dict[str, Any]:
     if not is_streaming:
         for name in _TRIGGERS:
             if given.text(name) is not None:
-                log.warning('Option %s is of no effect in a batch query', name)
+                log.warning('option %s has no effect in a batch query', name)
         return found
     found.update(min_offsets=least, max_offsets=most)
     if delay is not None:
@@ -520,7 +523,7 @@ def _sizes(given: _Given, is_streaming: bool) -> Dict[str, Any]:
 
 
 def _delay(given: _Given, name: str) -> Optional[float]:
-    """Return a time as Spark writes it, in seconds."""
+    """Return a time in Spark's notation, in seconds."""
     text = given.text(name)
     if text is None:
         return None

@@ -1,9 +1,9 @@
-"""Where the micro-batches of a query end, and what is read for each: decisions, without a broker.
+"""The plan of a query's micro-batches: where they end, and what each of them reads.
 
-Owns how long small batches are waited for, how offsets of Spark's checkpoint are read and written,
-and what of a batch is lost. Does not own: who asks the brokers (query.py), how a batch is shared
-out (ranges.py). Mirrors the decisions and the kinds of loss of the JVM connector. Pure: `now` is
-an argument, in monotonic seconds.
+It decides how long to wait for small batches, converts offsets of Spark's checkpoint, and detects
+lost records; the decisions and the kinds of loss are those of the JVM connector. Called by
+query.py, which sends the requests; ranges.py splits a batch into tasks. Pure: `now` is an argument,
+in monotonic seconds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = [
 ]  # fmt: skip
 
 Offsets = Mapping[TopicPartition, int]
-#: Offsets as PySpark hands them over: what json.loads() makes of those in the checkpoint.
+#: Offsets as PySpark passes them: the result of json.loads() on those in the checkpoint.
 Tree = Dict[str, Any]
 
 _MOST_LISTED = 8
@@ -31,8 +31,8 @@ _MOST_LISTED = 8
 class DataLossError(KafkaError):
     """Records that a query has not read are gone, and failOnDataLoss is true.
 
-    Arguments: kind: as in the JVM connector's KAFKA_DATA_LOSS.kind, kept as attribute; text: what
-    is lost.
+    Arguments: kind: as in the JVM connector's KAFKA_DATA_LOSS.kind, kept as an attribute; text: a
+    description of the loss.
     """
 
     def __init__(self, kind: str, text: str) -> None:
@@ -43,8 +43,8 @@ class DataLossError(KafkaError):
     def __str__(self) -> str:
         return (
             '[KAFKA_DATA_LOSS.%s] %s. Some data may have been lost: Kafka has aged it out, or the'
-            ' topic was deleted before all of it was read. To go on without it, set failOnDataLoss'
-            ' to false' % (self.kind, self.text)
+            ' topic was deleted before all of it was read. To continue without it, set'
+            ' failOnDataLoss to false' % (self.kind, self.text)
         )
 
 
@@ -52,38 +52,39 @@ class DataLossError(KafkaError):
 
 
 def offsets_of(tree: Tree) -> Dict[TopicPartition, int]:
-    """Return what offsets in a checkpoint are, whichever connector wrote them.
+    """Return the offsets in a checkpoint of either connector.
 
-    Raises InvalidOptionError for what is no offsets of this source.
+    Raises InvalidOptionError unless they are offsets of this source.
     """
     try:
-        return parse_offsets(json.dumps(tree), 'what the checkpoint of the query has')
+        return parse_offsets(json.dumps(tree), 'the offset in the checkpoint of the query')
     except InvalidOptionError as error:
         raise InvalidOptionError(
-            '%s: if it is of a query with another source, this one needs a checkpointLocation of'
-            ' its own' % error.args[0]
+            '%s: if it belongs to a query with another source, this query needs its own'
+            ' checkpointLocation' % error.args[0]
         ) from None
 
 
 def begin_of(start: Tree, end: Tree) -> Dict[TopicPartition, int]:
-    """Return where a batch begins: at `start`, unless it is the first one and says where.
+    """Return where a batch begins: at `start`, unless the end of the first batch contains its
+    start.
 
-    Spark asks for the start of the first batch again when it repeats it, and "latest" is by then
-    another one: so the first end has its start in it.
+    Spark asks for the start of the first batch again when it repeats that batch, and "latest" has
+    changed by then: therefore the end of the first batch contains its start.
     """
     begin = None if start == end else embedded_start(json.dumps(end))
     return offsets_of(start) if begin is None else begin
 
 
 def first_end(start: Offsets, end: Offsets) -> Tree:
-    """Return the end of the first batch, with its start in it."""
+    """Return the end of the first batch, which contains its start."""
     return offset_tree(end, start)
 
 
 def next_end(start: Tree, end: Offsets) -> Tree:
-    """Return the end of a later batch: `start` itself when there is nothing new.
+    """Return the end of a later batch: `start` itself if there is nothing new.
 
-    Spark compares offsets by their text.
+    Spark compares offsets as text.
     """
     return start if offsets_of(start) == end else offset_tree(end)
 
@@ -92,10 +93,10 @@ def next_end(start: Tree, end: Offsets) -> Tree:
 
 
 class Patience:
-    """How long a query waits for batches that are worth it (minOffsetsPerTrigger, maxTriggerDelay).
+    """The wait for batches of a minimum size (minOffsetsPerTrigger, maxTriggerDelay).
 
-    Arguments: min_offsets: None for any; max_delay: seconds since the last batch after which it
-    waits no longer. The first batch is not waited for.
+    Arguments: min_offsets: None for any size; max_delay: seconds since the last batch after which
+    it is due in any case. The first batch is due at once.
     """
 
     def __init__(self, min_offsets: Optional[int], max_delay: float) -> None:
@@ -107,7 +108,7 @@ class Patience:
         return '<Patience for %s offsets, %g s>' % (self._min_offsets, self._max_delay)
 
     def is_due(self, start: Offsets, latest: Offsets, now: float) -> bool:
-        """Tell whether a batch from `start` is to be read now, which is then the last one."""
+        """Return True if a batch from `start` is due; it then counts as the last one."""
         if self._min_offsets is None:
             return True
         is_late = self._last is None or now - self._last >= self._max_delay
@@ -117,23 +118,23 @@ class Patience:
         return True
 
 
-# ---------------------------------------------------------------- what is read, what is lost
+# ---------------------------------------------------------------- ranges and losses
 
 
 class Loss(NamedTuple):
-    """Something that a batch should have and has not: see DataLossError."""
+    """Records that a batch should have read but cannot: see DataLossError."""
 
     kind: str
     partitions: Tuple[TopicPartition, ...]
     text: str
 
     def error(self) -> DataLossError:
-        """Return it as an error."""
+        """Return the loss as an error."""
         return DataLossError(self.kind, self.text)
 
 
 class Plan(NamedTuple):
-    """What is read for a batch, and what of it is lost."""
+    """The ranges that are read for a batch, and the losses in it."""
 
     ranges: List[TaskRange]
     losses: List[Loss]
@@ -146,11 +147,11 @@ def plan(
     earliest: Optional[Offsets] = None,
     existing: Optional[Set[TopicPartition]] = None,
 ) -> Plan:
-    """Return what is read between two offsets.
+    """Return the ranges between two offsets, and the losses.
 
-    Arguments: new_starts: where those partitions of `end` begin that are not in `start`, without
-    those that cannot be asked any more; earliest: where logs begin, if that was asked; existing:
-    the partitions that there are, if that was asked.
+    Arguments: new_starts: the start of those partitions of `end` that are not in `start`, without
+    partitions that no longer exist; earliest: the log start offsets, if they were requested;
+    existing: the partitions that exist, if they were requested.
     """
     losses = _of_new(start, end, new_starts)
     known = {**start, **new_starts}
@@ -158,7 +159,7 @@ def plan(
     if existing is not None:
         gone.update(each for each in start if each not in existing)
     if gone:
-        text = 'Partitions %s have been deleted, of which offsets up to %s were read'
+        text = 'Partitions %s have been deleted after offsets up to %s were read'
         told = ', '.join(str(start[each]) for each in sorted(gone)[:_MOST_LISTED])
         losses.append(Loss('PARTITIONS_DELETED', tuple(sorted(gone)), text % (listed(gone), told)))
     ranges = []
@@ -176,7 +177,7 @@ def plan(
 
 
 def _of_new(start: Offsets, end: Offsets, new_starts: Offsets) -> List[Loss]:
-    """Return what is lost of partitions that were added: each is read from its offset 0."""
+    """Return the losses of partitions that were added: each is read from offset 0."""
     losses = []
     unknown = sorted(each for each in end if each not in start and each not in new_starts)
     if unknown:
@@ -191,24 +192,25 @@ def _of_new(start: Offsets, end: Offsets, new_starts: Offsets) -> List[Loss]:
 
 def _changed(at: TopicPartition, first: int, stop: int) -> Loss:
     text = (
-        'The end of partition %s went back from offset %d to %d: the query was told to start behind'
-        ' the end, or the topic was deleted and created again'
+        'The end of partition %s went back from offset %d to %d: the query starts after the end, or'
+        ' the topic was deleted and created again'
     )
     return Loss('PARTITION_OFFSET_CHANGED', (at,), text % (listed([at]), first, stop))
 
 
 def _aged_out(at: TopicPartition, first: int, begin: int) -> Loss:
-    text = 'Partition %s was to be read from offset %d, and its log begins at %d'
+    text = 'Partition %s must be read from offset %d, but its log starts at %d'
     return Loss('START_OFFSET_RESET', (at,), text % (listed([at]), first, begin))
 
 
 def went_back(start: Offsets, latest: Offsets) -> bool:
-    """Tell whether a log ends before what was read of it: for a moment, a new leader may say so."""
+    """Return True if a log ends before the read offset, which a new leader may report for a
+    moment."""
     return any(end < start.get(each, end) for each, end in latest.items())
 
 
 def listed(partitions: Iterable[TopicPartition]) -> str:
-    """Return partitions as text, a few of them."""
+    """Return the first partitions as text."""
     some = sorted(partitions)
     rest = ' and %d more' % (len(some) - _MOST_LISTED) if len(some) > _MOST_LISTED else ''
     return ', '.join('%s-%d' % (str(each[0]), each[1]) for each in some[:_MOST_LISTED]) + rest

@@ -1,13 +1,14 @@
-"""Which filters of a query narrow what is read, and how (option pushdown).
+"""Filter pushdown: which filters of a query reduce what is read, and how (option pushdown).
 
-Owns what a filter means for topics, partitions and offsets, which of them are answered by that and
-which Spark has to apply to the rows all the same. All conditions together have to be met, as Spark
-hands them over. Does not own: what offset a time is (lookups.py), what PySpark calls (source.py).
-Filters are PySpark's, of 4.1 and later, told by the names of their classes: this is pure.
+It converts filters to conditions on topics and partitions, ranges of offsets, and a lower bound of
+time, and returns the filters that Spark still has to apply. All filters must be met, as in
+PySpark's API (4.1 and later); they are recognised by the names of their classes, so that this
+module is pure.
 
-A filter is answered here only if a row that is read meets it for certain. A bound of time narrows,
-and goes back to Spark: the records behind the first one that is young enough may be older. What is
-not understood, an operator, a column or a type, narrows nothing and goes back as it is.
+A filter is handled completely here only if each row that is read is certain to meet it. A lower
+bound of time reduces the range, but is returned to Spark as well: records after the first one that
+meets it may be older. A filter with an unknown operator, column or type has no effect and is
+returned. Called by source.py; lookups.py finds the offset of a time.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ __all__ = ['Condition', 'Narrowing', 'narrow']
 
 Span = Tuple[int, int]
 
-MOST = 2**63  # no offset is as large
+MOST = 2**63  # above all offsets
 _EVERY: Span = (0, MOST)
 _NONE: Span = (0, 0)
 
-#: Operators between a column, which is never null, and a value that is not null either.
+#: Operators between a column, which is never null, and a value that is not null.
 _COMPARISONS: Dict[str, Callable[[Any, Any], bool]] = {
     'EqualTo': operator.eq,
     'EqualNullSafe': operator.eq,
@@ -55,7 +56,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 class Condition(NamedTuple):
-    """A filter of one column. operator: the name of its class, without a Not around it."""
+    """A filter of one column. operator: the name of its class, without a surrounding Not."""
 
     column: str
     operator: str
@@ -63,12 +64,12 @@ class Condition(NamedTuple):
     is_negated: bool
 
     def is_met(self, actual: Any) -> bool:
-        """Tell whether a value of the column meets it: neither false nor null."""
+        """Return True if a value of the column meets the condition: neither false nor null."""
         truth = self._truth(actual)
         return truth is not None and truth is not self.is_negated
 
     def _truth(self, actual: Any) -> Optional[bool]:
-        """Return what SQL answers, None for null."""
+        """Return the result in SQL, None for null."""
         if self.operator in _OF_NULL:
             return self.operator == 'IsNotNull'
         if self.operator == 'In':
@@ -82,11 +83,11 @@ class Condition(NamedTuple):
 
 
 class Narrowing(NamedTuple):
-    """What of a query's partitions is to be read.
+    """What remains to be read of a query's partitions.
 
-    conditions: that the topic and the number of a partition meet. start, stop: the offsets that are
-    wanted of each, `stop` not. since_ms: only what is behind the first record as young as this, in
-    milliseconds since 1970; None: whatever its age.
+    conditions: on the topic and the number of a partition. start, stop: the offsets to read of each
+    partition, `stop` exclusive. since_ms: skip what precedes the first record at or after this
+    time, in milliseconds since 1970; None: no bound.
     """
 
     conditions: Tuple[Condition, ...] = ()
@@ -95,12 +96,13 @@ class Narrowing(NamedTuple):
     since_ms: Optional[int] = None
 
     def takes(self, topic: str, partition: int) -> bool:
-        """Tell whether anything of a partition is to be read."""
+        """Return True if a part of a partition is to be read."""
         actual = {'topic': topic, 'partition': partition}
         return all(each.is_met(actual[each.column]) for each in self.conditions)
 
     def cut(self, start: int, stop: int) -> Span:
-        """Return what is to be read of the offsets from `start` up to `stop`, maybe nothing."""
+        """Return the part of the range from `start` to `stop` that is to be read; it may be
+        empty."""
         start = min(max(start, self.start), stop)
         return start, max(start, min(stop, self.stop))
 
@@ -111,7 +113,7 @@ class Narrowing(NamedTuple):
         return self._replace(since_ms=max(since_ms, self.since_ms or 0))
 
     def given(self, condition: Condition) -> Tuple[Narrowing, bool]:
-        """Return it narrowed by one more, and whether that answers the condition."""
+        """Return it reduced by one more condition, and whether that handles it completely."""
         if condition.column in ('topic', 'partition'):
             return self._replace(conditions=(*self.conditions, condition)), True
         if condition.column == 'offset':
@@ -122,9 +124,9 @@ class Narrowing(NamedTuple):
 
 
 def narrow(filters: Iterable[Any]) -> Tuple[Narrowing, List[Any]]:
-    """Return what filters leave to be read, and those of them that Spark has yet to apply.
+    """Return what remains to be read, and the filters that Spark still has to apply.
 
-    Arguments: filters: of pyspark.sql.datasource; what comes back are the same objects.
+    Arguments: filters: of pyspark.sql.datasource; those that are returned are the same objects.
     """
     narrowing, rest = Narrowing(), []
     for each in filters:
@@ -141,7 +143,7 @@ def narrow(filters: Iterable[Any]) -> Tuple[Narrowing, List[Any]]:
 
 
 def _condition(given: Any) -> Optional[Condition]:
-    """Return what a filter of Spark says, None if that is not understood."""
+    """Return a filter of Spark as a condition, None if it is not supported."""
     is_negated = False
     while type(given).__name__ == 'Not':
         given, is_negated = given.child, not is_negated
@@ -158,12 +160,12 @@ def _condition(given: Any) -> Optional[Condition]:
 
 
 def _is_known(name: str, column: str) -> bool:
-    """Tell whether an operator is understood, for a column."""
+    """Return True if an operator is supported for a column."""
     return name in _OF_ALL or (column == 'topic' and name in _OF_TEXT)
 
 
 def _fits(value: Any, column: str) -> bool:
-    """Tell whether a value is null or of the type of a column; a bool is no number here."""
+    """Return True if a value is null or of the column's type; a bool is not a number here."""
     return value is None or type(value) is _TYPES[column]
 
 
@@ -171,13 +173,13 @@ def _fits(value: Any, column: str) -> bool:
 
 
 def _span(condition: Condition) -> Tuple[Span, bool]:
-    """Return the offsets that may meet a condition, and whether these all do."""
+    """Return the offsets that may meet a condition, and whether all of them do."""
     name, value, is_negated = condition.operator, condition.value, condition.is_negated
     if is_negated and name in _OPPOSITES:
         name, is_negated = _OPPOSITES[name], False
     if name in _OF_NULL:
         return (_EVERY if name == 'IsNotNull' else _NONE), True
-    if is_negated:  # all but some
+    if is_negated:  # all except some
         return _EVERY, False
     if name == 'In':
         return _span_of(value)
@@ -197,7 +199,7 @@ _SPANS: Dict[str, Callable[[int], Span]] = {
 
 
 def _span_of(values: Iterable[Optional[int]]) -> Tuple[Span, bool]:
-    """Return the smallest span with all values, and whether it has no others."""
+    """Return the smallest range with all values, and whether it contains no others."""
     wanted = {each for each in values if each is not None}
     if not wanted:
         return _NONE, True
@@ -211,7 +213,7 @@ def _span_of(values: Iterable[Optional[int]]) -> Tuple[Span, bool]:
 def _since_ms(condition: Condition) -> Optional[int]:
     """Return the earliest time, in milliseconds, that meets a condition; None if there is no bound.
 
-    Brokers take no times before 1970. Records without a time have -1 ms, as everything before that.
+    Brokers accept no times before 1970. Records without a time have -1 ms, as anything before 1970.
     """
     name, value = condition.operator, condition.value
     if condition.is_negated:
@@ -234,7 +236,7 @@ def _since_ms(condition: Condition) -> Optional[int]:
 
 
 def _microseconds(value: datetime) -> Optional[int]:
-    """Return a time as Spark counts it, None for one without a zone: which moment is not known."""
+    """Return a time in Spark's unit, None without a time zone, because it is ambiguous."""
     if value.tzinfo is None:
         return None
     return (value - _EPOCH) // timedelta(microseconds=1)

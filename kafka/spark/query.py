@@ -1,9 +1,8 @@
-"""The course of one streaming query: asks brokers where it is to go, and plans its micro-batches.
+"""The state of one streaming query: it requests offsets, and plans the micro-batches.
 
-Owns what a reader of a query remembers: where it began, which end is aimed at, what was warned of.
-Does not own: the decisions (progress.py), requests (lookups.py), what PySpark calls (stream.py).
-Lives on the driver, one for each start of a query; a restart knows only what Spark's checkpoint
-hands back.
+It stores where the query began, the ends it aims at, and the warnings it gave. Used by the readers
+in stream.py; decisions are made in progress.py, requests in lookups.py. It lives on the driver, one
+per start of a query; after a restart only the offsets in Spark's checkpoint remain.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ log = logging.getLogger(__name__)
 
 
 class Query:
-    """What the stream readers of all releases of PySpark do. Used by one thread.
+    """The part that stream readers for all releases of PySpark share. Used by one thread.
 
     Arguments: options: a SourceOptions; lookups, clock, sleep: instead of the real ones.
     """
@@ -72,20 +71,20 @@ class Query:
         self._bound: Optional[Dict[TopicPartition, int]] = None
         self._has_planned = False
         self._warned: Set[Tuple[str, Tuple[TopicPartition, ...]]] = set()
-        self._deleted: Set[TopicPartition] = set()  # confirmed, and not seen since
-        self._held: Set[TopicPartition] = set()  # missing, not deleted: warned of
+        self._deleted: Set[TopicPartition] = set()  # confirmed as deleted
+        self._held: Set[TopicPartition] = set()  # missing but not deleted: a warning was given
 
     def __repr__(self) -> str:
         state = 'new' if self._latest is None else 'at %d partitions' % len(self._latest)
         return '<Query of %s, %s>' % (self._options.topics.kind, state)
 
-    # ------------------------------------------------------------ where it goes
+    # ------------------------------------------------------------ offsets
 
     def initial(self) -> Tree:
-        """Return where a new query begins: looked up once, however often it is asked.
+        """Return where a new query begins; it is looked up once.
 
-        It looks like the end of a first batch without records, and like no later offset: a query
-        that repeats its first batch may come later to where it would begin now.
+        It equals the end of a first batch without records, and no later offset: a query that
+        repeats its first batch may later reach the offset at which it would begin now.
         Raises: as Lookups.starts().
         """
         if self._initial is None:
@@ -94,10 +93,10 @@ class Query:
         return self._initial
 
     def _starts(self) -> Dict[TopicPartition, int]:
-        """Return where all partitions begin; asked again while a pattern matches no topic.
+        """Return where all partitions begin; retried while a pattern matches no topic.
 
-        A broker that has just started names no topics for a while. A query that begins without any
-        takes all of them for new later, and reads them from their beginning.
+        A broker that has just started reports no topics for a while. A query that begins without
+        partitions would treat all of them as new later, and read them from their beginning.
         """
         offsets: Dict[TopicPartition, int] = self._lookups.starts(self._options.start)
         if self._options.topics.pattern is not None:
@@ -109,22 +108,22 @@ class Query:
         return offsets
 
     def everything(self, start: Tree) -> Tree:
-        """Return the end of a batch from `start` that takes all there is.
+        """Return the end of a batch from `start` that takes all available records.
 
-        Raises: as Lookups.latest(); InvalidOptionError for a start that is none of this source.
+        Raises: as Lookups.latest(); InvalidOptionError for a start of another source.
         """
         begin = offsets_of(start)
         return self._ended(start, begin, self._aim(begin))
 
     def worthwhile(self, start: Tree, max_offsets: Optional[int]) -> Tree:
-        """Return the end of a batch from `start` that keeps to the options, `start` if none is due.
+        """Return the end of a batch from `start` within the options, `start` if none is due.
 
-        Arguments: max_offsets: about how many it takes at most, None for all.
+        Arguments: max_offsets: the approximate maximum of offsets, None for all.
         Raises: as everything().
         """
         begin = offsets_of(start)
         aim = self._aim(begin)
-        # With a bound there is no more to come: waiting for it would leave the rest unread.
+        # A bounded query gets no more records: waiting for them would leave the rest unread.
         if not self._is_bounded and not self._patience.is_due(begin, aim, self._clock()):
             aim = begin
         elif max_offsets is not None:
@@ -138,18 +137,18 @@ class Query:
         return first_end(begin, end) if start == self._initial else next_end(start, end)
 
     def cut(self, start: Tree, end: Tree, left: Mapping[TopicPartition, int]) -> Tree:
-        """Return the end of a batch that was to go to `end`, and has left some partitions before.
+        """Return the end of a batch that was planned up to `end` but stopped earlier.
 
-        Arguments: left: where it has left them.
+        Arguments: left: the offsets at which partitions stopped.
         """
         return self._ended(start, begin_of(start, end), {**offsets_of(end), **left})
 
     def bound(self) -> None:
-        """Read no further than to the ends that the next call finds (Trigger.AvailableNow)."""
+        """Read no further than the ends that the next call finds (Trigger.AvailableNow)."""
         self._is_bounded = True
 
     def latest(self) -> Optional[Tree]:
-        """Return the ends that were found last, without asking for them; None before that."""
+        """Return the ends that were found last, without a request; None before the first."""
         return offset_tree(self._latest) if self._latest else None
 
     def _aim(self, begin: Mapping[TopicPartition, int]) -> Dict[TopicPartition, int]:
@@ -161,11 +160,12 @@ class Query:
         return self._latest
 
     def _found(self, begin: Mapping[TopicPartition, int]) -> Dict[TopicPartition, int]:
-        """Return where logs end; asked again while one seems to end before what was read.
+        """Return the ends of logs; retried while one is before the read offset.
 
-        A partition that was read and is missing now keeps its offset unless it is deleted for
-        certain. Where nothing would be left all of them do, as with the JVM connector: an end
-        without partitions would have every topic that comes back read from its begin.
+        A partition that was read and is missing now keeps its offset unless it is confirmed as
+        deleted. If no partition would remain, all of them keep their offsets, as in the JVM
+        connector: after an end without partitions each topic that comes back would be read from its
+        beginning.
         """
         latest: Dict[TopicPartition, int] = self._lookups.latest()
         for _ in range(self._options.retries - 1):
@@ -180,10 +180,10 @@ class Query:
     def _confirmed_deleted(
         self, read: Iterable[TopicPartition], existing: Container[TopicPartition]
     ) -> Set[TopicPartition]:
-        """Return which of the partitions that were read do not exist any more.
+        """Return those of the read partitions that no longer exist.
 
-        That they are missing in one answer is no proof: the right to see them may be taken away for
-        a while, and a broker that has just started names no topics.
+        One response without them is not sufficient: the permission to see them may be revoked for a
+        while, and a broker that has just started reports no topics.
         """
         missing = {each for each in read if each not in existing}
         self._deleted &= missing
@@ -203,10 +203,10 @@ class Query:
     def _earliest(self, partitions: List[TopicPartition]) -> Dict[TopicPartition, int]:
         return self._lookups.earliest(partitions) if partitions else {}
 
-    # ------------------------------------------------------------ what is read
+    # ------------------------------------------------------------ ranges
 
     def ranges(self, start: Tree, end: Tree) -> List[TaskRange]:
-        """Return what the tasks of a batch read; of the first batch from where it once began.
+        """Return the ranges for the tasks of a batch; the first batch begins where it once began.
 
         Raises: DataLossError when failOnDataLoss is true; as Lookups.
         """
@@ -222,16 +222,17 @@ class Query:
     def _plan(
         self, begin: Mapping[TopicPartition, int], stop: Mapping[TopicPartition, int]
     ) -> Plan:
-        """Plan a batch. Before the first one logs are looked at: the query may have rested long.
+        """Plan a batch. Before the first one the log start offsets are checked, after a long pause.
 
-        Later each batch begins where one has just ended; what goes meanwhile, the tasks notice.
+        Later batches begin where the one before ended; the tasks detect what is lost meanwhile.
         """
         new = [each for each in stop if each not in begin]
         if self._has_planned:
             return plan(begin, stop, self._earliest(new))
         existing = set(self._lookups.partitions())
         existing.update(set(begin) - existing - self._confirmed_deleted(begin, existing))
-        # Where nothing is read nothing is asked: the partition may be one that cannot be seen now.
+        # Only partitions with something to read are requested: others may be invisible at the
+        # moment.
         asked = [each for each in stop if each in existing and begin.get(each) != stop[each]]
         earliest = self._earliest(asked)
         new_starts = {each: earliest[each] for each in new if each in earliest}
@@ -239,20 +240,20 @@ class Query:
         return plan(begin, stop, new_starts, earliest, existing)
 
     def _tell(self, loss: Loss) -> None:
-        """Fail for what is lost, or warn of it once. Raises DataLossError."""
+        """Raise DataLossError for a loss, or log it once."""
         if self._options.fail_on_data_loss:
             raise loss.error()
         if (loss.kind, loss.partitions) not in self._warned:
             self._warned.add((loss.kind, loss.partitions))
             log.warning('kind=%s %s (failOnDataLoss is false)', loss.kind, loss.text)
 
-    # ------------------------------------------------------------ when it is done
+    # ------------------------------------------------------------ end of a batch
 
     def commit(self, end: Tree) -> None:
         """Commit for the group of the option commitOffsets, if it is set.
 
-        What may pass is only warned of: the next batch commits what this one should have.
-        Raises: KafkaError, as Lookups.commit(), when it is no use trying again.
+        Retriable errors are only logged: the next batch commits these offsets too.
+        Raises: KafkaError, as Lookups.commit(), for other errors.
         """
         group = self._options.commit_offsets
         if group is None:
@@ -262,7 +263,9 @@ class Query:
         except KafkaError as error:
             if not error.retriable:
                 raise
-            log.warning('group=%s offsets not committed, for now: %s', group, error)
+            log.warning(
+                'group=%s offsets not committed, the next batch will retry: %s', group, error
+            )
 
     def close(self) -> None:
         """Close the connections."""

@@ -1,9 +1,8 @@
-"""How the offsets of a query are shared out: over tasks, and over micro-batches.
+"""The split of offsets into tasks, and into micro-batches.
 
-Owns the arithmetic of minPartitions, maxRecordsPerPartition, maxOffsetsPerTrigger and
-minOffsetsPerTrigger. The results are those of the JVM connector, to the offset, rounding included:
-whoever tuned a job finds the same tasks and the same batches. Does not own: which offsets there are
-(lookups.py), what a micro-batch begins and ends at (progress.py). Pure.
+It implements minPartitions, maxRecordsPerPartition, maxOffsetsPerTrigger and minOffsetsPerTrigger
+with the results of the JVM connector, including rounding, so that a tuned job gets the same tasks
+and batches. Called by source.py and query.py. Pure.
 """
 
 from __future__ import annotations
@@ -17,10 +16,10 @@ __all__ = ['TaskRange', 'is_enough', 'limit', 'split']
 
 
 class TaskRange(NamedTuple):
-    """What one task reads: the offsets from `start` up to `stop`, which is not read any more.
+    """The offsets that one task reads, from `start` to `stop` (exclusive).
 
-    start_may_move: whether `start` is wherever the log began: where it begins later by now, nothing
-    that was asked for is lost.
+    start_may_move: whether `start` was the log start offset: if the log starts later now, nothing
+    that was requested is lost.
     """
 
     topic: str
@@ -31,7 +30,7 @@ class TaskRange(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many offsets that are; there may be fewer records."""
+        """The number of offsets; there may be fewer records."""
         return self.stop - self.start
 
 
@@ -61,10 +60,10 @@ def split(
 
 
 def _divided_for(ranges: Sequence[TaskRange], count: int) -> List[TaskRange]:
-    """Return about `count` ranges, small ones as they are and large ones divided by their size."""
+    """Return about `count` ranges: small ones unchanged, large ones divided by their size."""
     total = sum(each.size for each in ranges)
     whole = [each for each in ranges if _parts(each.size, total, count) == 1]
-    # A partition counts as a whole if one of its ranges does: they differ by at most one offset.
+    # A partition is not divided if one of its ranges is not: they differ by at most one offset.
     kept = {(each.topic, each.partition) for each in whole}
     others = total - sum(each.size for each in whole)
     count = max(count - len(whole), 1)
@@ -77,17 +76,17 @@ def _divided_for(ranges: Sequence[TaskRange], count: int) -> List[TaskRange]:
 
 
 def _parts(size: int, total: int, count: int) -> int:
-    """Return a range's share of `count`, rounded as Java's Math.round does, at least one."""
+    """Return a range's share of `count`, rounded as by Java's Math.round, at least one."""
     return max(math.floor(size / total * count + 0.5), 1)
 
 
 def _divided(whole: TaskRange, parts: int) -> List[TaskRange]:
-    """Return the parts of a range, the smaller ones first."""
+    """Return the parts of a range, smaller ones first."""
     found: List[TaskRange] = []
     start = whole.start
     for left in range(parts, 0, -1):
         stop = start + (whole.stop - start) // left
-        may_move = whole.start_may_move and not found  # between parts nothing may be missing
+        may_move = whole.start_may_move and not found  # later parts must not skip records
         found.append(whole._replace(start=start, stop=stop, start_may_move=may_move))
         start = stop
     return found
@@ -104,11 +103,11 @@ def limit(
 ) -> Dict[TopicPartition, int]:
     """Return where a micro-batch of about `max_offsets` offsets ends, for each key of `latest`.
 
-    Each partition gives in proportion to what it has, but at least one offset: with many small ones
-    it becomes more than `max_offsets`.
+    Each partition contributes in proportion to its offsets, but at least one: with many small ones
+    the batch has more than `max_offsets`.
 
-    Arguments: start: where it begins; latest: the ends of the partitions; new_starts: where those
-    begin that are not in `start`; max_offsets: 1 or more.
+    Arguments: start: the start of the batch; latest: the ends of the partitions; new_starts: the
+    starts of those that are not in `start`; max_offsets: 1 or more.
     """
     begins = {**new_starts, **start}
     sizes = {each: end - begins[each] for each, end in latest.items() if each in begins}
@@ -126,5 +125,5 @@ def limit(
 def is_enough(
     start: Mapping[TopicPartition, int], latest: Mapping[TopicPartition, int], min_offsets: int
 ) -> bool:
-    """Tell whether there are `min_offsets` offsets to read; new partitions count from 0."""
+    """Return True if there are `min_offsets` offsets to read; new partitions count from 0."""
     return sum(end - start.get(each, 0) for each, end in latest.items()) >= min_offsets

@@ -1,7 +1,7 @@
-"""What an executor does for a range: fetch it, and give it to Spark as Arrow batches.
+"""The execution of a task: it reads a range of offsets as Arrow batches for Spark.
 
-Owns the columns as Spark wants them. Fetching and decoding are the bounded reader's
-(kafka/consumer/bounded/reader.py), connections clients.py's.
+It converts columns to those of Spark. Fetching and decoding are done by the bounded reader
+(kafka/consumer/bounded/reader.py), connections come from clients.py.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ __all__ = ['as_rows', 'read_at_most', 'read_range']
 
 log = logging.getLogger(__name__)
 
-#: About how large a batch gets. Spark passes batches on as they are.
+#: The approximate size of a batch. Spark passes batches on unchanged.
 BATCH_BYTES = 2097152
-#: How much of one partition a task fetches ahead.
+#: The amount that a task fetches ahead from one partition.
 MOST_BUFFERED = 33554432
-#: For how long a log may end before a range of it does. Ranges are of offsets that there once were,
-#: so that is a log that was cut off, unless a new leader has still to learn where it ends.
+#: How long a log may end before a requested range. Ranges consist of existing offsets, so the log
+#: was truncated, unless a new leader does not know its high watermark yet.
 CUT_OFF_AFTER_MS = 5000
-_WITHOUT_TIMES = "name the other columns, as by .schema('key binary, value binary, offset bigint')"
+_WITHOUT_TIMES = "request the other columns: .schema('key binary, value binary, offset bigint')"
 
 
 def read_range(
@@ -42,8 +42,8 @@ def read_range(
 ) -> Generator[Any, None, None]:
     """Yield the records of a range as pyarrow.RecordBatch, in their order.
 
-    Arguments: task: None for nothing; columns: those wanted, by the names of rows.COLUMNS.
-    Raises: as BoundedReader; DataLossError when offsets are gone and failOnDataLoss is set.
+    Arguments: task: None for nothing; columns: the requested ones, by the names of rows.COLUMNS.
+    Raises: as BoundedReader; DataLossError if offsets are gone and failOnDataLoss is set.
     """
     if task is None or task.start >= task.stop:
         return
@@ -79,7 +79,7 @@ def read_range(
         for partition, gaps in reader.lost.items():
             for first, behind in gaps:
                 log.warning(
-                    'topic=%s partition=%d offsets %d to %d are gone and were passed over'
+                    'topic=%s partition=%d offsets %d to %d are gone and were skipped'
                     ' (failOnDataLoss is false)',
                     partition.topic,
                     partition.partition,
@@ -91,10 +91,10 @@ def read_range(
 def read_at_most(
     tasks: Sequence[TaskRange], options: SourceOptions, columns: Sequence[str], most_bytes: int
 ) -> Tuple[List[Any], Dict[TopicPartition, int]]:
-    """Return Arrow batches of ranges, one range after the other, and where partitions were left.
+    """Return Arrow batches of ranges, one after the other, and the offsets where reading stopped.
 
-    Arguments: tasks: those of one partition in their order; columns: as read_range()'s; most_bytes:
-    when there are so many no more is read, so it becomes more by one batch at most.
+    Arguments: tasks: those of one partition in order; columns: as for read_range(); most_bytes:
+    reading stops at this size, which is exceeded by one batch at most.
     Raises: as read_range().
     """
     names = tuple(columns) if 'offset' in columns else (*columns, 'offset')
@@ -119,9 +119,9 @@ def read_at_most(
 
 
 def as_rows(batch: Any, columns: Sequence[str]) -> Any:
-    """Return a batch with Spark's names, where a record always has a time.
+    """Return a batch with Spark's names, in which each record has a time.
 
-    Records of brokers before 0.10 have none; Java's clients say -1 ms of them, and so do the rows.
+    Records of brokers before 0.10 have none; they get -1 ms, as in Java's clients.
     """
     pa = pyarrow()
     arrays = list(batch.columns)

@@ -1,7 +1,6 @@
-"""The rows that Spark reads: their columns, and what a program may choose of them.
+"""The columns of the rows that Spark reads, which are those of the JVM connector.
 
-Owns the names and types of the columns, which are those of the JVM connector, and the check of a
-schema that a program gave. Does not own: how records become columns (kafka.record.vectors). Pure.
+It also checks the schema that a program gives. kafka.record.vectors makes the columns. Pure.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from kafka.errors import KafkaConfigurationError
 
 __all__ = ['COLUMNS', 'HEADERS', 'columns_of', 'ddl', 'plain_name']
 
-#: Name -> type, as Spark writes it, in the order of the columns.
+#: Name -> type, in Spark's notation, in the order of the columns.
 COLUMNS: Dict[str, str] = {
     'key': 'binary',
     'value': 'binary',
@@ -22,7 +21,7 @@ COLUMNS: Dict[str, str] = {
     'timestamp': 'timestamp',
     'timestampType': 'int',
 }
-#: The column that comes with the option includeHeaders.
+#: The additional column of the option includeHeaders.
 HEADERS = 'headers'
 _HEADERS_TYPE = 'array<struct<key:string,value:binary>>'
 
@@ -32,16 +31,16 @@ def _types(has_headers: bool) -> Dict[str, str]:
 
 
 def ddl(has_headers: bool) -> str:
-    """Return the schema of all rows as Spark reads it."""
+    """Return the schema of all rows in Spark's notation."""
     return ', '.join('%s %s' % each for each in _types(has_headers).items())
 
 
 def columns_of(schema: Any, has_headers: bool) -> Tuple[str, ...]:
-    """Return the columns of a schema: the whole one, or what a program gave to read less.
+    """Return the columns of a schema: the whole one, or a program's selection.
 
     Arguments: schema: a StructType.
-    Raises: KafkaConfigurationError for a column that there is not, or has another type, or one that
-        must not be null, or is named twice.
+    Raises: KafkaConfigurationError for a column that is unknown, repeated, not nullable, or has
+        another type.
     """
     types = _types(has_headers)
     names = [field.name for field in schema.fields]
@@ -50,32 +49,32 @@ def columns_of(schema: Any, has_headers: bool) -> Tuple[str, ...]:
         if field.name not in types:
             hint = ' (set includeHeaders to true)' if field.name == HEADERS else ''
             raise KafkaConfigurationError(
-                'the schema names the column %s%s; there are %s'
+                'the schema names the column %s%s; the columns are %s'
                 % (field.name, hint, ', '.join(types))
             )
         if found != types[field.name]:
             raise KafkaConfigurationError(
-                'the schema gives column %s the type %s; it is %s'
+                'the schema gives column %s the type %s; it must be %s'
                 % (field.name, found, types[field.name])
             )
         if not field.nullable:
             raise KafkaConfigurationError(
-                'the schema says that column %s is never null: leave that out' % field.name
+                'the schema must not say that column %s is never null' % field.name
             )
         if names.count(field.name) > 1:
             raise KafkaConfigurationError(
-                'the schema names the column %s twice: leave one out' % field.name
+                'the schema must not name the column %s twice' % field.name
             )
     if not schema.fields:
-        raise KafkaConfigurationError('the schema has no column; there are %s' % ', '.join(types))
+        raise KafkaConfigurationError('the schema has no column; choose of %s' % ', '.join(types))
     return tuple(names)
 
 
 def plain_name(column: str) -> str:
-    """Return what kafka.record.vectors calls a column."""
+    """Return the name of a column in kafka.record.vectors."""
     return 'timestamp_type' if column == 'timestampType' else column
 
 
 def plain_names(columns: Sequence[str]) -> Tuple[str, ...]:
-    """Return the same of several."""
+    """Return the names of several columns in kafka.record.vectors."""
     return tuple(map(plain_name, columns))

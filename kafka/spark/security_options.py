@@ -1,11 +1,11 @@
-"""The options of Java about TLS and logins, ``kafka.ssl.*`` and ``kafka.sasl.*``, made into ours.
+"""Java's options of TLS and SASL, ``kafka.ssl.*`` and ``kafka.sasl.*``, converted to our options.
 
-Owns what becomes of stores of certificates (PEM is taken, as a file or as text; JKS and PKCS12 are
-formats of Java, and refused with what to do), of sasl.jaas.config, whose login modules stand for
-mechanisms, and of an identity provider for OAUTHBEARER. Shaded class names are taken by their last
-part. Names of librdkafka are taken where they mean one thing. Nothing is read from a disk here, and
-no error shows a secret. Does not own the syntax of JAAS (jaas.py), nor what the options need of
-each other (kafka/net/security).
+It converts stores of certificates (PEM as a file or as text; JKS and PKCS12 are formats of Java,
+and refused with an alternative), sasl.jaas.config, whose login modules correspond to mechanisms,
+and the identity provider of OAUTHBEARER. Shaded classes are recognised by the last part of their
+names. Names of librdkafka are accepted if they are unambiguous. No file is read here, and no error
+shows a secret. jaas.py parses the syntax of JAAS; the dependencies of options are checked in
+kafka/net/security.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ['Credentials', 'is_of_security', 'read_security']
 
 PREFIX = 'kafka.'
 
-#: Names that are taken as they are, and what they are of ours.
+#: Options that are used unchanged, and our names of them.
 _DIRECT = {
     'ssl.ca.location': 'ssl_cafile',
     'ssl.ca.pem': 'ssl_cafile',
@@ -49,7 +49,7 @@ _DIRECT = {
     'sasl.kerberos.domain.name': 'sasl_kerberos_domain_name',
 }
 
-#: What JVMs alone have a choice in; or when what is renewed, which ours see to themselves.
+#: Choices that only a JVM offers, or the times of renewals, which our clients choose themselves.
 _NEUTRAL = re.compile(
     r'ssl\.(keymanager\.algorithm|trustmanager\.algorithm|secure\.random\.implementation)\Z'
     r'|sasl\.kerberos\.(kinit\.cmd|min\.time\.before\.relogin|ticket\.renew\.[a-z.]+)\Z'
@@ -59,7 +59,7 @@ _NEUTRAL = re.compile(
     r'|jwks\.endpoint\.[a-z.]+|(scope|sub)\.claim\.name)\Z'
 )
 
-_CLASSES = 'classes of Java cannot be used here'
+_CLASSES = 'Java classes are not supported'
 _REFUSED = {
     'ssl.provider': _CLASSES,
     'ssl.engine.factory.class': _CLASSES,
@@ -69,7 +69,7 @@ _REFUSED = {
     'sasl.oauthbearer.jwt.validator.class': _CLASSES,
 }
 
-#: Classes that do what our mechanisms do by themselves, without their packages.
+#: Callback handlers whose task our mechanisms perform themselves, without their packages.
 _HANDLERS = {
     'OAuthBearerLoginCallbackHandler': 'OAUTHBEARER',
     'OAuthBearerSaslClientCallbackHandler': 'OAUTHBEARER',
@@ -81,13 +81,13 @@ _PEM_ENDINGS = ('.pem', '.crt', '.cer', '.cert')
 _PEM = re.compile(r'-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----', re.DOTALL)
 _TO_PEM = {
     'truststore': 'keytool -exportcert -rfc -keystore FILE -alias NAME writes a certificate of it'
-    ' as PEM; without one, whom the system believes is believed',
-    'keystore': 'openssl pkcs12 -in FILE.p12 -out FILE.pem writes it as PEM; keytool'
-    ' -importkeystore makes FILE.p12 of a JKS',
+    ' as PEM; without one, the authorities of the system are trusted',
+    'keystore': 'openssl pkcs12 -in FILE.p12 -out FILE.pem converts it to PEM; keytool'
+    ' -importkeystore converts a JKS to FILE.p12',
 }
 
 _TOKEN_URL = 'sasl.oauthbearer.token.endpoint.url'
-#: Other places of what the login module says: those of Kafka 4.1, then those of librdkafka.
+#: Other options for the content of the login module: those of Kafka 4.1, then those of librdkafka.
 _CREDENTIALS = {
     'sasl.oauthbearer.client.credentials.client.id': 'clientId',
     'sasl.oauthbearer.client.credentials.client.secret': 'clientSecret',
@@ -110,7 +110,8 @@ Found = Dict[str, Any]
 
 
 class Credentials(ClientCredentials):
-    """Client credentials that are equal where they are of one client: configurations are keys."""
+    """Client credentials that compare equal for the same client: configurations are used as
+    keys."""
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Credentials):
@@ -122,12 +123,12 @@ class Credentials(ClientCredentials):
 
 
 def is_of_security(name: str) -> bool:
-    """Tell whether read_security() knows a name, given without ``kafka.``."""
+    """Return True if read_security() handles a name, given without ``kafka.``."""
     return name in _OURS or bool(_NEUTRAL.match(name))
 
 
 def read_security(given: Given) -> Found:
-    """Return options of ours.
+    """Return the corresponding options of this package.
 
     Arguments: given: texts by names for which is_of_security() is true. Raises InvalidOptionError.
     """
@@ -145,10 +146,11 @@ def read_security(given: Given) -> Found:
 
 
 def _put(found: Found, ours: str, name: str, value: Any) -> None:
-    """Take a value that may be said in more than one way, but only once."""
+    """Store a value that several options may give, if they do not contradict each other."""
     if found.get(ours, value) != value:
         raise InvalidOptionError(
-            '%s%s contradicts another option that says the same: give one of them' % (PREFIX, name)
+            '%s%s contradicts another option with the same meaning: give one of them'
+            % (PREFIX, name)
         )
     found[ours] = value
 
@@ -180,7 +182,7 @@ def _read_stores(given: Given, found: Found) -> None:
 
 
 def _check_store(given: Given, store: str) -> None:
-    """Raise unless a store is PEM, by what is said of it or by its name."""
+    """Raise unless a store is PEM, by its type or the extension of its name."""
     name, location = 'ssl.%s.type' % store, given.get('ssl.%s.location' % store, '')
     is_named_so = not location or location.lower().endswith(_PEM_ENDINGS)
     kind = given.get(name, 'PEM' if is_named_so else '')
@@ -188,7 +190,7 @@ def _check_store(given: Given, store: str) -> None:
         if name not in given:
             kind = 'left out, which means JKS'
         raise InvalidOptionError(
-            '%s%s must be PEM, not %s: formats of Java are not read here, %s'
+            '%s%s must be PEM, not %s: formats of Java are not supported, %s'
             % (PREFIX, name, kind[:40], _TO_PEM[store])
         )
     password = 'ssl.%s.password' % store
@@ -200,14 +202,15 @@ def _check_store(given: Given, store: str) -> None:
 
 
 def pem(text: str) -> str:
-    """Return PEM text as OpenSSL wants it, with the lines that it lost in an option; else as is."""
+    """Return PEM text for OpenSSL, with the line breaks that it lost in an option; else
+    unchanged."""
     blocks = list(_PEM.finditer(text)) if is_pem(text) else []
     return '\n'.join(map(_with_lines, blocks)) or text
 
 
 def _with_lines(match: Match[str]) -> str:
     label, body = match.groups()
-    if ':' in body:  # an old key with headers, whose lines are what they are
+    if ':' in body:  # an old key with headers, whose line breaks must stay
         return match.group()
     letters = re.sub(r'\s+', '', body)
     lines = [letters[at : at + 64] for at in range(0, len(letters), 64)]
@@ -219,12 +222,12 @@ def _read_tls(given: Given, found: Found) -> None:
         if name in given:
             answers = {'https': True, '': False, 'true': True, 'false': False}
             if given[name].lower() not in answers:
-                raise _refused(name, given[name], 'https or empty', 'there is no other check')
+                raise _refused(name, given[name], 'https or empty', 'other checks do not exist')
             _put(found, 'ssl_check_hostname', name, answers[given[name].lower()])
     ciphers = given.get('ssl.cipher.suites')
     if ciphers:
         if ciphers.startswith(('TLS_', 'SSL_')):
-            why = 'names of Java are not known here, see openssl ciphers'
+            why = 'names of Java are not supported, see openssl ciphers'
             raise _refused('ssl.cipher.suites', ciphers, 'ciphers as OpenSSL writes them', why)
         _put(found, 'ssl_ciphers', 'ssl.cipher.suites', ciphers.replace(',', ':'))
     for name in ('ssl.protocol', 'ssl.enabled.protocols'):
@@ -234,7 +237,7 @@ def _read_tls(given: Given, found: Found) -> None:
         else:
             is_fit = set(asked) <= {'TLS', 'TLSv1.2', 'TLSv1.3'}
         if not is_fit:
-            why = 'the best of both that a broker has is used, and nothing older'
+            why = 'the best protocol that both sides support is used, and none older than that'
             raise _refused(name, given[name], 'TLSv1.2,TLSv1.3', why)
 
 
@@ -247,7 +250,7 @@ def _read_login(given: Given, found: Found) -> None:
         module = parse_jaas(given['sasl.jaas.config'])
         if module.name not in _MODULES:
             raise InvalidOptionError(
-                '%s: no login module %s is known here, there are %s'
+                '%s: unknown login module %s, use one of %s'
                 % (JAAS, module.class_name[:100], ', '.join(sorted(_MODULES)))
             )
         mechanisms, read = _MODULES[module.name]
@@ -276,28 +279,28 @@ def _check_handlers(given: Given, found: Found) -> None:
         mechanism = _HANDLERS.get(text.rpartition('.')[2]) if text else None
         if text and (mechanism is None or found.get('sasl_mechanism') != mechanism):
             known = ', '.join('%s for %s' % each for each in sorted(_HANDLERS.items()))
-            raise _refused(name, text, 'left out', '%s, but for %s' % (_CLASSES, known))
+            raise _refused(name, text, 'left out', '%s, except %s' % (_CLASSES, known))
 
 
 def _options_of(module: LoginModule, taken: str, neutral: str = '', **why: str) -> Dict[str, str]:
-    """Return the options that are taken; any other that is not of no effect is refused.
+    """Return the accepted options; others are refused unless they have no effect.
 
-    Arguments: taken, neutral: names, with spaces between; why: of names that are refused, what to
-    do instead.
+    Arguments: taken, neutral: names, separated by spaces; why: by names that are refused, the
+    alternative.
     """
     known = taken.split()
     for name in module.options:
         if name not in known and name not in neutral.split() and not name.startswith('user_'):
             more = ': ' + why[name] if name in why else ''
             raise InvalidOptionError(
-                '%s: %s may have %s here, not %s%s'
+                '%s: the options of %s are %s, not %s%s'
                 % (JAAS, module.name, ', '.join(known) or 'no options', name[:40], more)
             )
     return {name: module.options[name] for name in known if name in module.options}
 
 
 def _read_password(module: LoginModule, found: Found) -> Dict[str, str]:
-    why = 'tokens of delegation are not known here'
+    why = 'delegation tokens are not supported'
     options = _options_of(module, 'username password', 'serviceName', tokenauth=why)
     for name in ('username', 'password'):
         if not options.get(name):
@@ -318,7 +321,7 @@ def _read_kerberos(module: LoginModule, found: Found) -> Dict[str, str]:
         'serviceName',
         neutral,
         keyTab=key_table,
-        principal='it is that of the tickets, or the first of the file in KRB5_CLIENT_KTNAME',
+        principal='it is that of the tickets, or the first one in the file of KRB5_CLIENT_KTNAME',
         ticketCache=cache,
     )
     if 'serviceName' in options:
@@ -328,7 +331,7 @@ def _read_kerberos(module: LoginModule, found: Found) -> Dict[str, str]:
 
 
 def _read_iam(module: LoginModule, found: Found) -> Dict[str, str]:
-    why = 'say it in the environment, as AWS_PROFILE, AWS_ROLE_ARN and so on'
+    why = 'set it in the environment, as AWS_PROFILE, AWS_ROLE_ARN and so on'
     names = ('awsProfileName', 'awsRoleArn', 'awsRoleSessionName', 'awsStsRegion')
     refused = dict.fromkeys(names, why)
     _options_of(module, '', 'awsDebugCreds awsMaxRetries awsMaxBackOffTimeMs', **refused)
@@ -337,12 +340,12 @@ def _read_iam(module: LoginModule, found: Found) -> Dict[str, str]:
 
 def _read_oauth(module: LoginModule, found: Found) -> Dict[str, str]:
     extensions = [name for name in module.options if name.startswith('extension_')]
-    why = {'unsecuredLoginStringClaim_sub': 'a token that nobody signed is for tests'}
+    why = {'unsecuredLoginStringClaim_sub': 'unsigned tokens are for tests'}
     return _options_of(module, ' '.join(['clientId clientSecret scope', *extensions]), '', **why)
 
 
 def _read_provider(given: Given, credentials: Dict[str, str], found: Found) -> None:
-    """Make what gets tokens, of the credentials of a client and the URL of who knows it."""
+    """Create the token provider from the client credentials and the URL of the token endpoint."""
     mechanism = found.setdefault('sasl_mechanism', 'OAUTHBEARER')
     if mechanism.upper() != 'OAUTHBEARER':
         raise InvalidOptionError(
@@ -370,7 +373,7 @@ def _read_provider(given: Given, credentials: Dict[str, str], found: Found) -> N
         ) from None
 
 
-#: Login modules by the last part of their names: their mechanisms, and who reads their options.
+#: Login modules by the last part of their names: their mechanisms, and the parsers of options.
 _MODULES: Mapping[str, Tuple[Tuple[str, ...], Callable[[LoginModule, Found], Dict[str, str]]]] = {
     'PlainLoginModule': (('PLAIN',), _read_password),
     'ScramLoginModule': (('SCRAM-SHA-256', 'SCRAM-SHA-512'), _read_password),

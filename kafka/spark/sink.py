@@ -1,14 +1,13 @@
 """
-Writers of Spark: what the data source hands out when a DataFrame or a query is written.
+Spark's writers for DataFrames and streaming queries.
 
-Owns which class that is and what Spark calls on it. Columns are checked when a writer is made, on
-the driver before the job; a task sends its rows by :mod:`kafka.spark.writing` and tells how many.
-Writers travel as pickles and hold nothing that is connected; they show no options, which have
-secrets.
+PySpark calls their methods. Columns are checked when a writer is created, on the driver before the
+job; a task sends its rows by :mod:`kafka.spark.writing` and reports their number. Writers are
+pickled and hold no connections; their repr shows no options, which may be secrets.
 
-What is stored is stored when the task ends, at least once: a task or batch that is tried again
-writes its rows again. With exactlyOnce tasks leave transactions behind, which the driver ends by
-commit() and abort(): :mod:`kafka.spark.exactly_once`.
+Rows are stored at least once: a task or batch that is retried writes its rows again. With
+exactlyOnce tasks prepare transactions, which the driver ends in commit() and abort():
+:mod:`kafka.spark.exactly_once`.
 """
 
 from __future__ import annotations
@@ -32,22 +31,22 @@ from kafka.spark.writing import RowLayout, SharedOutlet, layout_of, write_batche
 
 __all__ = ['BatchWriter', 'StoredRows', 'batch_writer', 'micro_batch_writer', 'stream_writer']
 
-# Tasks have many rows at once, for which the default of producers means more batches than need be:
-# half of the time for each row of 1000 bytes goes there with 64 KiB. A broker that takes less has
-# them cut up. Who gives an option has what he gives.
+# A task has many rows at a time, so the default of producers would make needlessly many batches: 64
+# KiB halve the time per row of 1000 bytes. For a broker with a smaller limit batches are split. An
+# option of the program takes precedence.
 _DEFAULTS = {'batch_size': 262144}
-# What transactional ids begin with unless transactionalIdPrefix is given.
+# The default of transactionalIdPrefix.
 _PREFIX = 'spark-kafka-sink'
-# From 4.1 on streams are written as Arrow, too.
+# From 4.1 on streams can be written as Arrow, too.
 _HAS_ARROW_STREAMS = hasattr(datasource, 'DataSourceStreamArrowWriter')
 _ArrowBase: Any = getattr(datasource, 'DataSourceStreamArrowWriter', DataSourceStreamWriter)
 
 
 class StoredRows(WriterCommitMessage):  # type: ignore[misc]
-    """What a task tells the driver.
+    """The message of a task to the driver.
 
-    Attributes: rows: how many it has stored; told: what else there is to know of them with
-    exactlyOnce, None without.
+    Attributes: rows: the number of stored rows; told: what the driver needs for exactlyOnce, None
+    without it.
     """
 
     def __init__(self, rows: int, told: Optional[exactly_once.Told] = None) -> None:
@@ -59,10 +58,10 @@ class StoredRows(WriterCommitMessage):  # type: ignore[misc]
 
 
 class _Writing:
-    """What all writers have.
+    """The part that all writers share.
 
-    Arguments: config: options of KafkaProducer; prefix: of transactional ids, None where rows are
-    stored at least once; base: what those of a DataFrame's write begin with.
+    Arguments: config: options of KafkaProducer; prefix: of transactional ids, None if rows are
+    stored at least once; base: the prefix of the transactional ids of one DataFrame's write.
     """
 
     def __init__(
@@ -85,7 +84,7 @@ class _Writing:
         return '<%s to %s>' % (type(self).__name__, place)
 
     def _store(self, write: Callable[..., int], rows: Iterable[Any]) -> StoredRows:
-        """Store the rows of a task; with exactlyOnce leave its transaction to the driver."""
+        """Store the rows of a task; with exactlyOnce only prepare its transaction."""
         with java_names():
             return self._stored(write, rows)
 
@@ -99,7 +98,7 @@ class _Writing:
         if settled.is_wanted:
             stored = write(rows, self._layout, outlet, place.partition)
         else:
-            deque(rows, maxlen=0)  # Spark makes a new worker where some are left
+            deque(rows, maxlen=0)  # Spark would replace the worker if rows were left
         return StoredRows(stored, outlet.told())
 
     def _commit(self, messages: Sequence[StoredRows], batch: Optional[int]) -> None:
@@ -118,58 +117,58 @@ class _Writing:
 class BatchWriter(_Writing, DataSourceArrowWriter):  # type: ignore[misc]
     """Writes a DataFrame.
 
-    Attributes: micro_batch: the number of the micro-batch of a query that the DataFrame is, inside
-    foreachBatch; None for any other.
+    Attributes: micro_batch: inside foreachBatch the number of the micro-batch that the DataFrame
+    is; otherwise None.
     """
 
     micro_batch: Optional[int] = None
 
     def write(self, iterator: Iterable[Any]) -> StoredRows:
-        """Store the rows of a task. Raises: UnwritableRowError for one that cannot be."""
+        """Store the rows of a task. Raises: UnwritableRowError for a row that cannot be stored."""
         return self._store(write_batches, iterator)
 
     def commit(self, messages: Sequence[StoredRows]) -> None:
-        """Commit what tasks have prepared, with exactlyOnce."""
+        """Commit the prepared transactions of tasks, with exactlyOnce."""
         self._commit(messages, self.micro_batch)
 
     def abort(self, messages: Sequence[Optional[StoredRows]]) -> None:
-        """Abort what tasks have prepared, with exactlyOnce."""
+        """Abort the prepared transactions of tasks, with exactlyOnce."""
         self._abort(messages, self.micro_batch)
 
 
 class _StreamWriting(_Writing):
-    """What writers of queries have."""
+    """The part that writers of queries share."""
 
     def commit(self, messages: Sequence[StoredRows], batchId: int) -> None:
-        """Decide that a batch is what tasks have prepared, and commit it, with exactlyOnce."""
+        """Decide and commit a batch by the prepared transactions of tasks, with exactlyOnce."""
         self._commit(messages, batchId)
 
     def abort(self, messages: Sequence[Optional[StoredRows]], batchId: int) -> None:
-        """Abort what tasks have prepared of a batch, with exactlyOnce."""
+        """Abort the prepared transactions of a batch, with exactlyOnce."""
         self._abort(messages, batchId)
 
 
 class StreamRowWriter(_StreamWriting, DataSourceStreamWriter):  # type: ignore[misc]
-    """Writes the batches of a query where Spark hands out rows, in 4.0."""
+    """Writes the batches of a query from rows, as Spark 4.0 passes them."""
 
     def write(self, iterator: Iterable[Any]) -> StoredRows:
-        """Store the rows of a task. Raises: UnwritableRowError for one that cannot be."""
+        """Store the rows of a task. Raises: UnwritableRowError for a row that cannot be stored."""
         return self._store(write_rows, iterator)
 
 
 class StreamArrowWriter(_StreamWriting, _ArrowBase):  # type: ignore[misc]
-    """Writes the batches of a query where Spark hands out Arrow, from 4.1 on."""
+    """Writes the batches of a query from Arrow batches, as Spark passes them from 4.1 on."""
 
     def write(self, iterator: Iterable[Any]) -> StoredRows:
-        """Store the rows of a task. Raises: UnwritableRowError for one that cannot be."""
+        """Store the rows of a task. Raises: UnwritableRowError for a row that cannot be stored."""
         return self._store(write_batches, iterator)
 
 
 def batch_writer(options: SinkOptions, schema: Any) -> BatchWriter:
     """
-    Return what writes a DataFrame of a schema, a StructType.
+    Return the writer for a DataFrame with a schema, a StructType.
 
-    Raises: KafkaConfigurationError for columns that records cannot be made of.
+    Raises: KafkaConfigurationError for columns that are not supported.
     """
     prefix = _prefix(options)
     base = None if prefix is None else exactly_once.write_base(prefix)
@@ -177,10 +176,10 @@ def batch_writer(options: SinkOptions, schema: Any) -> BatchWriter:
 
 
 def micro_batch_writer(options: SinkOptions, schema: Any, batch: int) -> BatchWriter:
-    """Return what writes a micro-batch of a query as a DataFrame (output mode update).
+    """Return the writer for a micro-batch of a query as a DataFrame (output mode update).
 
-    With exactlyOnce its tasks belong to the query and not to a write of its own, so that a batch
-    that is repeated is known. As batch_writer().
+    With exactlyOnce its tasks belong to the query instead of a write of their own, so that a
+    repeated batch is recognised. As batch_writer().
     """
     writer = BatchWriter(_layout(options, schema), options.config, _prefix(options))
     writer.micro_batch = batch
@@ -188,7 +187,7 @@ def micro_batch_writer(options: SinkOptions, schema: Any, batch: int) -> BatchWr
 
 
 def stream_writer(options: SinkOptions, schema: Any) -> Any:
-    """Return what writes the batches of a query; as batch_writer()."""
+    """Return the writer for the batches of a query; as batch_writer()."""
     writer = StreamArrowWriter if _HAS_ARROW_STREAMS else StreamRowWriter
     return writer(_layout(options, schema), options.config, _prefix(options))
 
@@ -199,7 +198,7 @@ def _layout(options: SinkOptions, schema: Any) -> RowLayout:
 
 
 def _prefix(options: SinkOptions) -> Optional[str]:
-    """Return what transactional ids begin with, None where there are none."""
+    """Return the prefix of transactional ids, None without exactlyOnce."""
     return (options.transactional_id_prefix or _PREFIX) if options.exactly_once else None
 
 
@@ -210,19 +209,21 @@ def _task() -> Optional[int]:
 
 
 def _place(base: Optional[str], prefix: str) -> exactly_once.Place:
-    """Return where the task that runs stands.
+    """Return the place of the running task in its query or write.
 
     Arguments: base: of the write of a DataFrame, None for a query.
-    Raises: IllegalStateError outside of tasks, and where Spark does not tell of the query.
+    Raises: IllegalStateError outside of tasks, and if Spark does not provide the query and batch.
     """
     context = TaskContext.get()
     if context is None:
-        raise IllegalStateError('exactlyOnce: rows are written by tasks of Spark only')
+        raise IllegalStateError('exactlyOnce: rows can only be written by tasks of Spark')
     batch = None
     if base is None:
         query = context.getLocalProperty('sql.streaming.queryId')
         number = context.getLocalProperty('streaming.sql.batchId')
         if not query or number is None:
-            raise IllegalStateError('exactlyOnce: Spark does not tell which query and batch it is')
+            raise IllegalStateError(
+                'exactlyOnce: Spark does not provide the ids of query and batch'
+            )
         base, batch = '%s-%s' % (prefix, query), int(number)
     return exactly_once.Place(base, batch, int(context.partitionId()), int(context.attemptNumber()))

@@ -1,9 +1,8 @@
 """The data source ``kafka-py`` of PySpark, and its batch readers.
 
-Owns what Spark asks for first: the name, the schema, and which reader or writer serves. Reading is
-planned here on the driver (partitions()) and done on executors (read(); reading.py). What filters
-leave to be read is pushdown.py's. Streams are in stream.py, writers in sink.py. Everything here
-travels as a pickle: nothing in it is connected.
+PySpark asks it for the schema, and for a reader or writer. A batch is planned on the driver
+(partitions()) and read on executors (read(); reading.py). Filters are handled by pushdown.py,
+streams by stream.py, writers are in sink.py. All objects are pickled and hold no connections.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ __all__ = ['KafkaDataSource']
 
 
 class RangePartition(InputPartition):  # type: ignore[misc]
-    """What one task reads. Attributes: value: a TaskRange."""
+    """The partition of one task. Attributes: value: a TaskRange."""
 
 
 class BatchReader(DataSourceReader):  # type: ignore[misc]
-    """Reads what there is between two limits, once.
+    """Reads the records between two limits, once.
 
     Arguments: options: a SourceOptions; columns: those of the rows.
     """
@@ -44,9 +43,9 @@ class BatchReader(DataSourceReader):  # type: ignore[misc]
         return '<BatchReader of %s>' % (', '.join(self._columns))
 
     def partitions(self) -> List[InputPartition]:
-        """Look the limits up, and cut what lies between them into tasks.
+        """Look up the limits, and split the offsets between them into tasks.
 
-        Raises: as Lookups; KafkaConfigurationError where reading would end before it begins.
+        Raises: as Lookups; KafkaConfigurationError if the end is before the start.
         """
         options = self._options
         lookups = Lookups(options)
@@ -58,7 +57,7 @@ class BatchReader(DataSourceReader):  # type: ignore[misc]
         return [RangePartition(task) for task in tasks]
 
     def _ranges(self, lookups: Lookups) -> List[TaskRange]:
-        """Return what lies between the limits, of each partition."""
+        """Return the ranges between the limits, by partition."""
         options = self._options
         partitions = lookups.partitions()
         assert options.end is not None
@@ -68,8 +67,8 @@ class BatchReader(DataSourceReader):  # type: ignore[misc]
         for at in partitions:
             if starts[at] > ends[at]:
                 raise KafkaConfigurationError(
-                    'partition %d of topic %s would be read from offset %d up to %d: the start'
-                    ' (startingOffsets and its kin) is behind the end (endingOffsets and its kin)'
+                    'partition %d of topic %s would be read from offset %d to %d: the start'
+                    ' (startingOffsets or similar) is after the end (endingOffsets or similar)'
                     % (at.partition, str(at.topic), starts[at], ends[at])
                 )
             may_move = options.start.is_earliest(at)
@@ -77,13 +76,13 @@ class BatchReader(DataSourceReader):  # type: ignore[misc]
         return ranges
 
     def _chosen(self, ranges: List[TaskRange], lookups: Lookups) -> List[TaskRange]:
-        """Return what is to be read of that: all."""
+        """Return the ranges to be read: all of them."""
         return ranges
 
     def read(self, partition: Optional[InputPartition]) -> Iterator[Any]:
-        """Yield the Arrow batches of one task, none for PySpark's task where there are none.
+        """Yield the Arrow batches of one task; none for the task of an empty query.
 
-        PySpark 4.0 reads a partition None then, later ones one whose value is None.
+        That one has the partition None in PySpark 4.0, later a partition whose value is None.
         """
         task = None if partition is None else partition.value
         return read_range(task, self._options, self._columns)
@@ -92,8 +91,8 @@ class BatchReader(DataSourceReader):  # type: ignore[misc]
 class NarrowedReader(BatchReader):
     """Reads less where filters allow it (option pushdown; PySpark 4.1 and later).
 
-    A class of its own: where filters are not pushed down PySpark refuses a reader that takes them.
-    Arguments as BatchReader's.
+    A separate class, because PySpark refuses a reader with pushFilters() if filter pushdown is
+    disabled. Arguments as for BatchReader.
     """
 
     _narrowing = Narrowing()
@@ -102,12 +101,12 @@ class NarrowedReader(BatchReader):
         return '<NarrowedReader of %s, %r>' % (', '.join(self._columns), self._narrowing)
 
     def pushFilters(self, filters: List[Any]) -> List[Any]:
-        """Note what is to be read, and return the filters that Spark has to apply."""
+        """Store what remains to be read, and return the filters that Spark has to apply."""
         self._narrowing, rest = narrow(filters)
         return rest
 
     def _chosen(self, ranges: List[TaskRange], lookups: Lookups) -> List[TaskRange]:
-        """Return what is left of ranges by the filters."""
+        """Return the ranges that remain after filtering."""
         found = []
         for each in ranges:
             if self._narrowing.takes(each.topic, each.partition):
@@ -123,14 +122,14 @@ class KafkaDataSource(DataSource):  # type: ignore[misc]
 
     @classmethod
     def name(cls) -> str:
-        """Return the format that programs name. ``kafka`` itself Spark keeps for the JVM."""
+        """Return the name of the format. Spark reserves ``kafka`` for the JVM connector."""
         return 'kafka-py'
 
     def schema(self) -> str:
         """Return the columns of the rows, those of the JVM connector.
 
-        Spark asks in load(), and only there knows of a stream that options are wrong before it is
-        started. Raises: InvalidOptionError for what no reader takes.
+        Spark calls it in load(), the only call before the start of a stream, so options are checked
+        here. Raises: InvalidOptionError for options that no reader accepts.
         """
         SourceOptions.check(self.options)
         return rows.ddl(_has_headers(self.options))
@@ -142,16 +141,14 @@ class KafkaDataSource(DataSource):  # type: ignore[misc]
         if not options.pushdown:
             return BatchReader(options, columns)
         if not hasattr(DataSourceReader, 'pushFilters'):
-            raise InvalidOptionError(
-                'pushdown=true needs PySpark 4.1 or later: this has no filters'
-            )
+            raise InvalidOptionError('pushdown=true needs PySpark 4.1 or later')
         return NarrowedReader(options, columns)
 
     def streamReader(self, schema: Any) -> Any:
         """Return the reader of a query.
 
-        Raises: KafkaConfigurationError; PySparkNotImplementedError with the option lowLatency:
-        PySpark then asks for simpleStreamReader().
+        Raises: KafkaConfigurationError; with the option lowLatency PySparkNotImplementedError, upon
+        which PySpark calls simpleStreamReader().
         """
         options = self._of_stream()
         if options.low_latency:
@@ -165,9 +162,11 @@ class KafkaDataSource(DataSource):  # type: ignore[misc]
         options = self._of_stream()
         if options.max_offsets is None and not stream.TAKES_LIMITS:
             raise InvalidOptionError(
-                'lowLatency=true needs maxOffsetsPerTrigger in PySpark 4.0 and 4.1: a run with'
-                ' trigger(availableNow=True) is one batch there, of at most so many offsets, and'
-                ' the next run goes on; from 4.2 on a run reads all there is'
+                'lowLatency=true needs maxOffsetsPerTrigger in PySpark 4.0 and 4.1, where a run'
+                ' with'
+                ' trigger(availableNow=True) is one batch of at most this number of offsets, and'
+                ' the'
+                ' next run continues; from 4.2 on a run reads all available records'
             )
         return stream.simple_reader(options, rows.columns_of(schema, options.include_headers))
 
@@ -175,14 +174,14 @@ class KafkaDataSource(DataSource):  # type: ignore[misc]
         options = SourceOptions.of(self.options, True)
         if options.pushdown:
             raise InvalidOptionError(
-                'pushdown=true is for batch queries: PySpark gives a stream no filters'
+                'pushdown=true is for batch queries: PySpark passes no filters to a stream'
             )
         return options
 
     def writer(self, schema: Any, overwrite: bool) -> Any:
         """Return the batch writer. Raises KafkaConfigurationError."""
         if overwrite:
-            raise KafkaConfigurationError("topics are appended to: write mode('append')")
+            raise KafkaConfigurationError("topics can only be appended to: use mode('append')")
         options = SinkOptions.of(self.options, False)
         batch = next(
             (text for name, text in self.options.items() if name.lower() == BATCH_OPTION), None
@@ -197,11 +196,11 @@ class KafkaDataSource(DataSource):  # type: ignore[misc]
 
 
 def _young(ranges: List[TaskRange], since_ms: int, lookups: Lookups) -> List[TaskRange]:
-    """Return ranges without what is before the first record as young as a time.
+    """Return ranges without the records before the first one at or after a time.
 
-    A partition without one is at its end, which is looked up later than that is found: what comes
-    in between is not to be passed over, so no range begins behind the end that was before. Brokers
-    before 0.10.1 know no times: Spark finds the rows alone.
+    A partition without such a record is skipped up to its end, which is looked up later: records
+    that arrive in between must not be skipped, so no range begins after the end that was found
+    first. Brokers before 0.10.1 have no lookup by time: there Spark alone filters the rows.
     """
     partitions = [TopicPartition(each.topic, each.partition) for each in ranges]
     ends = lookups.latest(partitions)
@@ -223,5 +222,5 @@ def _has_headers(options: Mapping[str, str]) -> bool:
         (value for name, value in options.items() if name.lower() == 'includeheaders'), None
     )
     if found is None or found.lower() not in ('true', 'false'):
-        return False  # what else was given is refused with the reader's options
+        return False  # other values are refused with the reader's options
     return found.lower() == 'true'

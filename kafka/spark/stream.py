@@ -1,11 +1,11 @@
 """The stream readers of the data source, for both levels of PySpark's API.
 
-Owns what PySpark calls. "4.2 and later": a reader that is told where a batch starts and how much it
-may take (LimitedReader). "4.0/4.1": one that has to know that itself (SelfLimitedReader): it learns
-it from partitions(), which PySpark calls for the last batch when a query restarts. Which one is
-decided by what the base class takes. LowLatencyReader serves both: it reads on the driver, so that
-no task has to be started for a batch. Does not own: what a query does (query.py), reading
-(reading.py). PySpark asks one instance on the driver, and sends copies to the executors to read.
+From 4.2 on PySpark passes the start of a batch and its limit (LimitedReader). Before, a reader has
+to know both (SelfLimitedReader): it learns the start from partitions(), which PySpark calls for the
+last batch when a query restarts. The base class decides which one is used. LowLatencyReader works
+with both: it reads on the driver, so that no task has to be started for a batch. The state of a
+query is in query.py, reading in reading.py. PySpark uses one instance on the driver, and sends
+pickled copies to the executors.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ __all__ = [
     'stream_reader',
 ]
 
-#: So many offsets a batch of the LowLatencyReader has at most, unless maxOffsetsPerTrigger says it:
-#: the driver holds them all.
+#: The maximum number of offsets in a batch of the LowLatencyReader without maxOffsetsPerTrigger:
+#: the driver holds them all in memory.
 MOST_AT_ONCE = 10000
-#: And about so many bytes at most, in any case.
+#: The approximate maximum of bytes in such a batch.
 MOST_BYTES = 33554432
 
-#: Whether PySpark tells a reader how much a batch may have (4.2 and later).
+#: Whether PySpark passes a limit for each batch to the reader (4.2 and later).
 TAKES_LIMITS = 'limit' in inspect.signature(DataSourceStreamReader.latestOffset).parameters
 
 
 class _Reader(DataSourceStreamReader):  # type: ignore[misc]
-    """What the readers have in common.
+    """The part that the readers share.
 
     Arguments: options: a SourceOptions; columns: those of the rows.
     """
@@ -62,7 +62,7 @@ class _Reader(DataSourceStreamReader):  # type: ignore[misc]
         return self._query.initial()
 
     def partitions(self, start: Tree, end: Tree) -> List[InputPartition]:
-        """Cut a batch into tasks. Raises: as Query.ranges()."""
+        """Split a batch into tasks. Raises: as Query.ranges()."""
         return [InputPartition(each) for each in self._query.ranges(start, end)]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
@@ -70,7 +70,7 @@ class _Reader(DataSourceStreamReader):  # type: ignore[misc]
         return read_range(partition.value, self._options, self._columns)
 
     def commit(self, end: Tree) -> None:
-        """Note that a batch is done. PySpark tells it when it plans the one after it."""
+        """Commit the offsets of a finished batch. PySpark calls it when it plans the next batch."""
         self._query.commit(end)
 
     def stop(self) -> None:
@@ -79,10 +79,10 @@ class _Reader(DataSourceStreamReader):  # type: ignore[misc]
 
 
 class SelfLimitedReader(_Reader):
-    """Keeps to the limits by itself (PySpark 4.0 and 4.1).
+    """Limits batches by itself (PySpark 4.0 and 4.1).
 
-    PySpark does not say that a trigger is AvailableNow: that is then one batch, of all there is, or
-    of maxOffsetsPerTrigger.
+    PySpark does not report that a trigger is AvailableNow: such a run is one batch of all available
+    records, or of maxOffsetsPerTrigger.
     """
 
     _position: Optional[Tree] = None
@@ -93,7 +93,7 @@ class SelfLimitedReader(_Reader):
         return self._query.worthwhile(start, self._options.max_offsets)
 
     def partitions(self, start: Tree, end: Tree) -> List[InputPartition]:
-        """Cut a batch into tasks, and remember its end."""
+        """Split a batch into tasks, and remember its end."""
         found = super().partitions(start, end)
         self._position = end
         return found
@@ -109,10 +109,10 @@ if TAKES_LIMITS:
     )
 
     class LimitedReader(_Reader, SupportsTriggerAvailableNow):  # type: ignore[misc]
-        """Is told its limits (PySpark 4.2 and later)."""
+        """Gets a limit for each batch (PySpark 4.2 and later)."""
 
         def getDefaultReadLimit(self) -> ReadLimit:
-            """Return what PySpark is to hand back with each trigger but those that take all."""
+            """Return the limit that PySpark passes for each trigger, except those that read all."""
             options = self._options
             if options.max_offsets is not None:
                 return ReadMaxRows(options.max_offsets)
@@ -128,11 +128,11 @@ if TAKES_LIMITS:
             return self._query.worthwhile(start, max_offsets)
 
         def reportLatestOffset(self) -> Optional[Tree]:
-            """Return the ends of the logs as they were when a batch was looked for last."""
+            """Return the ends of the logs as found for the last batch."""
             return self._query.latest()
 
         def prepareForTriggerAvailableNow(self) -> None:
-            """Read up to the ends of now, in batches, and no further."""
+            """Read up to the present ends, in batches, and no further."""
             self._query.bound()
 
 else:
@@ -140,7 +140,7 @@ else:
 
 
 class LowLatencyReader(SimpleDataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
-    """Reads on the driver, a small batch sooner than tasks would (option lowLatency).
+    """Reads on the driver, which takes less time than tasks for a small batch (option lowLatency).
 
     Arguments: options: a SourceOptions; columns: those of the rows.
     """
@@ -161,7 +161,7 @@ class LowLatencyReader(SimpleDataSourceStreamReader, SupportsTriggerAvailableNow
     def read(self, start: Tree) -> Tuple[Iterator[Any], Tree]:
         """Return the Arrow batches of a batch from `start`, and its end.
 
-        The list is one because PySpark copies the iterator.
+        They are collected in a list because PySpark copies the iterator.
         """
         end = self._query.worthwhile(start, self._options.max_offsets or MOST_AT_ONCE)
         tasks = self._in_turn(self._query.ranges(start, end))
@@ -171,9 +171,10 @@ class LowLatencyReader(SimpleDataSourceStreamReader, SupportsTriggerAvailableNow
         return iter(batches), end
 
     def _in_turn(self, tasks: List[TaskRange]) -> List[TaskRange]:
-        """Return tasks with those of another partition first each time.
+        """Return tasks in an order that starts with another partition each time.
 
-        Where one has more than a batch may have, the others are not to wait for ever.
+        Otherwise a partition with more records than fit into a batch would block the others
+        forever.
         """
         places = sorted({(each.topic, each.partition) for each in tasks})
         self._turn += 1
@@ -183,7 +184,7 @@ class LowLatencyReader(SimpleDataSourceStreamReader, SupportsTriggerAvailableNow
         ]
 
     def readBetweenOffsets(self, start: Tree, end: Tree) -> Iterator[Any]:
-        """Return the Arrow batches of a batch again, in a task: a query restarts."""
+        """Return the Arrow batches of a batch again, in a task, after a restart of the query."""
         try:
             tasks = self._query.ranges(start, end)
             return (
@@ -193,19 +194,19 @@ class LowLatencyReader(SimpleDataSourceStreamReader, SupportsTriggerAvailableNow
             self._query.close()
 
     def commit(self, end: Tree) -> None:
-        """Note that a batch is done. PySpark tells it when it plans the one after it."""
+        """Commit the offsets of a finished batch. PySpark calls it when it plans the next batch."""
         self._query.commit(end)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Read up to the ends of now, in batches, and no further."""
+        """Read up to the present ends, in batches, and no further."""
         self._query.bound()
 
 
 def stream_reader(options: SourceOptions, columns: Sequence[str]) -> Any:
-    """Return the reader for the PySpark that is there; arguments as _Reader's."""
+    """Return the reader for the installed PySpark; arguments as for its class."""
     return (LimitedReader if TAKES_LIMITS else SelfLimitedReader)(options, columns)
 
 
 def simple_reader(options: SourceOptions, columns: Sequence[str]) -> LowLatencyReader:
-    """Return the reader that reads on the driver; arguments as LowLatencyReader's."""
+    """Return the reader that reads on the driver; arguments as for LowLatencyReader."""
     return LowLatencyReader(options, columns)

@@ -1,8 +1,8 @@
-"""Lets programs that say ``format('kafka')`` run without the JVM connector, unchanged.
+"""``format('kafka')`` without the JVM connector, for programs that run unchanged.
 
-Owns the wrapping of PySpark's readers and writers, classic and Connect. It lasts as long as the
-process, may be done again, and is never done by itself. Not reached: SQL's ``USING kafka`` and JVM
-code. Queries in update mode are written by update_mode.py.
+It wraps PySpark's readers and writers, classic and Connect, for the life of the process;
+idempotent, and never done implicitly. It does not cover SQL's ``USING kafka`` and JVM code. Queries
+in update mode are written by update_mode.py.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from kafka.internals.lazy_imports import import_late
 
 __all__ = ['CONNECTOR', 'has_connector', 'take_over']
 
-#: The class of the JVM connector that Spark looks for.
+#: The class of the JVM connector, by which Spark finds it.
 CONNECTOR = 'org.apache.spark.sql.kafka010.KafkaSourceProvider'
-#: Where the methods are; those of Connect are there with its packages only.
+#: The modules of the methods; those of Connect need its packages.
 _PLACES = (
     ('pyspark.sql.readwriter', ('DataFrameReader', 'DataFrameWriter')),
     ('pyspark.sql.streaming.readwriter', ('DataStreamReader', 'DataStreamWriter')),
@@ -25,17 +25,17 @@ _PLACES = (
 )
 
 
-#: Attributes of a writer: whether its format stands for kafka, and whether the program has named
-#: a mode that is not the default.
+#: Attributes of a writer: whether its format means kafka, and whether the program chose a mode
+#: other than the default.
 _TAKEN, _NAMED = '_kafka_taken', '_kafka_has_mode'
-#: Modes that mean Append to the JVM connector: a topic cannot be there before in any other way.
+#: Modes that the JVM connector treats as append, because a topic never counts as existing.
 _DEFAULTS = ('error', 'errorifexists', 'default')
 
 
 def has_connector(spark: Any) -> bool:
-    """Tell whether a session has the JVM connector, as far as that can be asked.
+    """Return True if a session is known to have the JVM connector.
 
-    A session of Spark Connect cannot be asked: False.
+    A session of Spark Connect cannot be checked: False.
     """
     java = getattr(spark, '_jvm', None)
     if java is None:
@@ -51,10 +51,10 @@ def has_connector(spark: Any) -> bool:
 
 
 def take_over(name: str) -> None:
-    """Let 'kafka' as a format mean another one, for all sessions of this process.
+    """Make the format 'kafka' an alias of another one, for all sessions of this process.
 
-    A batch writer appends then, unless the program has named another mode than Spark's own default,
-    which is refused for formats in Python.
+    A batch writer then appends, unless the program chose a mode other than Spark's default, which
+    is refused for formats in Python.
     """
     for cls in _classes():
         wrapped = cls.format
@@ -109,12 +109,12 @@ def _noting(original: Callable[..., Any]) -> Callable[..., Any]:
 
 # ------------------------------------------------------------ queries
 
-#: Attributes of a writer of a query: the options it was given, and its output mode.
+#: Attributes of a writer of a query: its options, and its output mode.
 _OPTIONS, _MODE = '_kafka_options', '_kafka_output_mode'
 
 
 def _take_queries_over(cls: Any, name: str) -> None:
-    """Let a class of writers of queries write those in update mode by foreachBatch."""
+    """Let a class of query writers write queries in update mode by foreachBatch."""
     cls.option = _noting_option(cls.option)
     cls.options = _noting_options(cls.options)
     cls.outputMode = _noting_mode(cls.outputMode)
@@ -156,7 +156,7 @@ def _noting_mode(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _noting_function(original: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of the program takes the place of the format."""
+    """Note that a function of the program replaces the format."""
 
     @functools.wraps(original)
     def foreach(self: Any, *args: Any, **named: Any) -> Any:
@@ -184,7 +184,7 @@ def _starting(original: Callable[..., Any], name: str) -> Callable[..., Any]:
             self.outputMode(outputMode)
         mode = getattr(self, _MODE, None)
         if getattr(self, _TAKEN, False) and isinstance(mode, str) and mode.lower() == 'update':
-            # Late: it reads options, for which `import kafka.spark` would load half of the package.
+            # Late: it imports options, so `import kafka.spark` would load half of the package.
             update_mode = import_late('kafka.spark.update_mode')
             given = getattr(self, _OPTIONS, {})
             update_mode.check(given, hasattr(self, '_jwrite'))

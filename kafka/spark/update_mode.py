@@ -1,9 +1,9 @@
-"""Queries in output mode update: written batch by batch, as foreachBatch of PySpark.
+"""Queries in output mode update, written batch by batch through foreachBatch of PySpark.
 
-Called by takeover.py. Spark refuses this mode for sinks in Python, which cannot say that they take
-an update as an append; the JVM connector can, and does just that. Here a function that foreachBatch
-calls writes each batch as a DataFrame. With exactlyOnce its tasks are those of the query: their
-transactions are named and decided by the query and the batch, which sink.py reads in BATCH_OPTION.
+Called by takeover.py. Spark refuses this mode for sinks in Python, which cannot declare that they
+treat updates as appends, as the JVM connector does. Instead a function for foreachBatch writes each
+batch as a DataFrame. With exactlyOnce its tasks belong to the query: their transactions are named
+and decided by query and batch, which sink.py reads from BATCH_OPTION.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from kafka.spark.options import SinkOptions
 
 __all__ = ['BATCH_OPTION', 'BatchWrite', 'check']
 
-#: Says which micro-batch of its query a DataFrame is. Spark's own options begin so, too.
+#: The option with the number of the micro-batch. Spark's own options start with ``_`` too.
 BATCH_OPTION = '_kafka_batch_of_query'
-#: What is about the query and not about its rows.
+#: Options of the query rather than of its rows.
 _OF_QUERIES = ('checkpointlocation', 'queryname', 'path')
 
 
 class BatchWrite:
-    """Writes the batches of a query; what foreachBatch is given. Travels as a pickle.
+    """Writes the batches of a query; the function for foreachBatch. It is pickled.
 
     Arguments: name: of the format; options: of the query's writer.
     """
@@ -33,7 +33,7 @@ class BatchWrite:
             key: value for key, value in options.items() if key.lower() not in _OF_QUERIES
         }
 
-    def __repr__(self) -> str:  # options have secrets
+    def __repr__(self) -> str:  # options may be secrets
         return '<BatchWrite by %s>' % self._name
 
     def __call__(self, frame: Any, batch: int) -> None:
@@ -43,14 +43,15 @@ class BatchWrite:
 
 
 def check(options: Mapping[str, Any], is_classic: bool) -> None:
-    """Refuse options before the query is started.
+    """Check options before the query is started.
 
     Arguments: options: of the query's writer; is_classic: False with Spark Connect.
     Raises: InvalidOptionError.
     """
     if SinkOptions.of(options, True).exactly_once and not is_classic:
         raise InvalidOptionError(
-            "exactlyOnce=true with outputMode('update') needs a classic session: Spark Connect does"
-            ' not tell a function of foreachBatch which query it writes for. Use another output'
-            ' mode, or a classic session'
+            "exactlyOnce=true with outputMode('update') needs a classic session: Spark Connect"
+            ' does not'
+            ' pass the id of the query to a function of foreachBatch. Use another output mode, or a'
+            ' classic session'
         )

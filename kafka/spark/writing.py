@@ -1,16 +1,15 @@
 """
-Rows of Spark become records of Kafka: what a task of the sink does on an executor.
+The execution of a task of the sink: rows of Spark are stored as records of Kafka.
 
-Owns which columns there may be (layout_of, on the driver as well), how Arrow batches and rows of
-Spark are taken apart, and what is said of a row that cannot be stored. Records are made and sent by
-:mod:`kafka.producer.arrow_rows`, or :mod:`kafka.producer.rows` where that is not for them; who
-plans and commits is :mod:`kafka.spark.sink`.
+It finds the columns (layout_of, on the driver as well), reads Arrow batches and rows of Spark, and
+reports rows that cannot be stored. Records are built and sent by :mod:`kafka.producer.arrow_rows`,
+or :mod:`kafka.producer.rows` for other input; :mod:`kafka.spark.sink` plans and commits.
 
-Columns, their types and what is refused are those of the JVM connector: it looks for columns by
-their names and passes over others; it writes headers whenever there is a column of them. Rows of a
-task that go to the same partition keep their order there. A slice of
-some thousand rows is sent at once, so that what is done for a row is what the producer does for it.
-Outcomes are looked at behind each slice: the first record that is given up ends the task.
+Columns, types and checks are those of the JVM connector: columns are found by name, others are
+ignored; headers are written whenever there is a column headers. Rows of a task for the same
+partition keep their order. Slices of some thousand rows are sent at a time, so that the cost per
+row is that of the producer. Results are checked after each slice: the first record that failed ends
+the task.
 """
 
 from __future__ import annotations
@@ -62,23 +61,24 @@ _TYPES = {
     'headers': (_HEADERS,),
     'partition': ('int',),
 }
-#: So many rows are sent at once, or fewer that have about so many bytes.
+#: The maximum number of rows sent at a time; fewer if they are large.
 _MOST_ROWS = 10000
 _MOST_BYTES = 4 << 20
 
 
 class UnwritableRowError(KafkaError):
-    """A row of a task was not stored, and so the task fails; the text says which and why."""
+    """A row of a task was not stored, so the task fails; the message names the row and the
+    reason."""
 
 
 class NullTopicError(UnwritableRowError, IllegalStateError):
-    """A row says of no topic, and the option topic does not either."""
+    """A row has no topic, and the option topic is not set."""
 
 
 class RowLayout(NamedTuple):
-    """Where in a row of Spark the fields of a record are; None: no record has one.
+    """The indices of a record's fields in a row of Spark; None: no record has the field.
 
-    ``given_topic`` is that of all rows, by the option; None where the column says it.
+    ``given_topic`` is the topic of all rows, from the option; None if there is a column topic.
     """
 
     value: int
@@ -93,21 +93,22 @@ def layout_of(columns: Sequence[Tuple[str, str]], topic: Optional[str]) -> RowLa
     """
     Find the fields of a record among columns.
 
-    Arguments: columns: (name, type), the type as Spark writes it; topic: the option, None for none.
-    Raises: KafkaConfigurationError for a column that is missing, there twice, or of another type.
+    Arguments: columns: (name, type), in Spark's notation; topic: the option, None if not set.
+    Raises: KafkaConfigurationError for a column that is missing, repeated, or of another type.
     """
     at = {name: index for index, (name, _) in enumerate(columns)}
     for index, (name, _) in enumerate(columns):
         if at[name] != index:
             raise KafkaConfigurationError(
-                "there are two columns '%s', which Spark does not hand to Python: drop one" % name
+                "there are two columns '%s', which Spark does not pass to Python: drop one" % name
             )
     if topic is not None:
         at.pop('topic', None)
     elif 'topic' not in at:
         raise KafkaConfigurationError(
-            "nothing says which topic to write to: give the option topic, or a column 'topic' of"
-            ' type string (columns: %s)' % _names(columns)
+            "the topic to write to is missing: set the option topic, or add a column 'topic' of"
+            ' type'
+            ' string (columns: %s)' % _names(columns)
         )
     if 'value' not in at:
         raise KafkaConfigurationError(
@@ -119,7 +120,7 @@ def layout_of(columns: Sequence[Tuple[str, str]], topic: Optional[str]) -> RowLa
             found = columns[at[name]][1]
             if found.lower() not in allowed:  # the names of fields are compared without case
                 raise KafkaConfigurationError(
-                    "the column '%s' has the type %s; allowed: %s"
+                    "the column '%s' has the type %s; it must be %s"
                     % (name, found, ' or '.join(allowed))
                 )
     return RowLayout(**{name: at[name] for name in _TYPES if name in at}, given_topic=topic)
@@ -133,11 +134,11 @@ def write_batches(
     batches: Iterable[Any], layout: RowLayout, outlet: Any, task: Optional[int] = None
 ) -> int:
     """
-    Send the Arrow batches of a task and wait until they are stored; return how many rows.
+    Send the Arrow batches of a task and wait until they are stored; return the number of rows.
 
-    Arguments: outlet: a SharedOutlet, or what serves as one; task: the number of its partition, for
-    texts of errors.
-    Raises: UnwritableRowError; what a producer raises that cannot begin.
+    Arguments: outlet: a SharedOutlet or a TransactionOutlet; task: the number of its partition, for
+    messages of errors.
+    Raises: UnwritableRowError; errors of a producer that cannot be created.
     """
     with _Task(layout, outlet, task) as writes:
         for batch in batches:
@@ -155,9 +156,9 @@ def write_rows(
     task: Optional[int] = None,
 ) -> int:
     """
-    Send the rows of a task, tuples, and wait until they are stored; return how many.
+    Send the rows of a task, tuples, and wait until they are stored; return their number.
 
-    For versions of Spark that have no Arrow here. Arguments and errors: as write_batches().
+    For versions of Spark without Arrow here. Arguments and errors: as write_batches().
     """
     left = iter(rows)
     with _Task(layout, outlet, task) as writes:
@@ -169,12 +170,12 @@ def write_rows(
     return writes.rows
 
 
-#: For so long a task waits for the outcome of rows behind flush(), which waits for all as a rule.
+#: How long a task waits for results after flush(), which normally waits for all of them.
 _SECONDS_TO_END = 30.0
 
 
 class SharedOutlet:
-    """The producer that all tasks of the process share; what it has stored stays.
+    """The producer that all tasks of the process share; records are stored at least once.
 
     Arguments: config: options of KafkaProducer.
     """
@@ -184,44 +185,45 @@ class SharedOutlet:
         self._loan: Optional[clients.ProducerLoan] = None
 
     def producer(self, topic: str) -> KafkaProducer:
-        """Return the producer, the same each time, whichever topic rows are for.
+        """Return the producer, which is the same for all topics.
 
-        Raises: what a producer raises that cannot begin.
+        Raises: errors of a producer that cannot be created.
         """
         if self._loan is None:
             self._loan = clients.producer(self._config)
         return self._loan.producer
 
     def finish(self) -> None:
-        """Give it back, when all rows are stored."""
+        """Return the producer to the cache; call it when all rows are stored."""
         loan, self._loan = self._loan, None
         if loan is not None:
             loan.give_back()
 
     def give_up(self) -> None:
-        """Give it back, when rows may wait still that will come again."""
+        """Return the producer to the cache after a failure; the pending rows will be written
+        again."""
         loan, self._loan = self._loan, None
         if loan is not None:
             loan.give_up()
 
 
 class _Task:
-    """What a task has sent, and what became of it. Attributes: rows: how many were sent.
+    """The rows that a task has sent, and their results. Attributes: rows: how many were sent.
 
-    As a context manager: behind a block that ends well everything is stored; after any other end
-    nothing of the task waits any more, so that a second attempt does not queue up behind it.
+    As a context manager: after a block without error all rows are stored; after an error no row of
+    the task is waiting any more, so that a second attempt does not queue after it.
     """
 
     def __init__(self, layout: RowLayout, outlet: Any, task: Optional[int]) -> None:
         self._topic = layout.given_topic
-        # Rows without a key may come between rows with one, and then keep their order with those
-        # that go to the same partition, as with the JVM connector.
+        # Rows without a key may come between rows with one, and must keep their order relative to
+        # those for the same partition, as in the JVM connector.
         self._is_mixed = layout.key is not None or layout.partition is not None
         self._outlet = outlet
         self._task = task
         self._producer: Optional[KafkaProducer] = None
-        # What has no outcome yet: rows in the order of the task, and their records. How much that
-        # can be buffer_memory bounds.
+        # Rows without a result: row numbers in the order of the task, and the records. Their size
+        # is limited by buffer_memory.
         self._waiting: Deque[Tuple[str, Sequence[int], FutureRecords]] = deque()
         self.rows = 0
 
@@ -304,7 +306,7 @@ class _Task:
         send: Callable[[KafkaProducer], Optional[FutureRecords]],
         places: Sequence[int],
     ) -> bool:
-        """Tell whether rows were sent in a way that is not for all."""
+        """Send rows of a topic; return False if this way of sending does not support them."""
         self._producer = self._outlet.producer(topic)
         try:
             records = send(self._producer)
@@ -317,7 +319,7 @@ class _Task:
         return records is not None
 
     def _look(self) -> None:
-        """Forget what is stored. Raises: UnwritableRowError for what was given up."""
+        """Remove stored rows. Raises: UnwritableRowError for a row that failed."""
         waiting = self._waiting
         while waiting and waiting[0][2].is_done:
             topic, places, records = waiting.popleft()
@@ -327,9 +329,9 @@ class _Task:
                 raise self._error(places[number], topic, error) from error
 
     def _finish(self) -> None:
-        """Wait for what flush() left: of a producer that is closed meanwhile, it returns early.
+        """Wait for rows after flush(), which returns early if the producer is closed meanwhile.
 
-        Raises: UnwritableRowError for what was given up.
+        Raises: UnwritableRowError for a row that failed.
         """
         self._look()
         while self._waiting:
@@ -343,18 +345,19 @@ class _Task:
 
     def _error(self, row: int, topic: str, error: Exception) -> UnwritableRowError:
         text = str(error) if isinstance(error, KafkaError) else repr(error)
-        if self._task is not None:  # to_kafka() has options by their names in Python
+        if self._task is not None:  # to_kafka() has options with Python names
             text = in_java(text)
         return UnwritableRowError(
             '%s, for topic %s, was not stored: %s' % (self._place(row), topic, text)
         )
 
     def _place(self, row: int) -> str:
-        task = 'what is written' if self._task is None else "Spark's partition %d" % self._task
+        task = 'the data' if self._task is None else "Spark's partition %d" % self._task
         return 'row %d of %s (counted from 0)' % (row, task)
 
     def _check_texts(self, columns: Sequence[Any], layout: RowLayout) -> None:
-        """Refuse topics and names of headers that are no UTF-8: text of Spark may be any bytes."""
+        """Refuse topics and names of headers that are not UTF-8: Spark's strings may be any
+        bytes."""
         checked = []
         if layout.topic is not None:
             topics = columns[layout.topic]
@@ -367,12 +370,12 @@ class _Task:
                 texts.validate(full=True)
             except pyarrow().ArrowInvalid:
                 row = self._place(self.rows + _unreadable(column))
-                raise UnwritableRowError('%s: %s is no text in UTF-8' % (row, what)) from None
+                raise UnwritableRowError('%s: %s is not UTF-8 text' % (row, what)) from None
 
     def _refuse_null(self, row: int) -> None:
         raise NullTopicError(
-            '[KAFKA_NULL_TOPIC_IN_DATA] %s has a null topic: give each row one, or all of them by'
-            ' the option topic' % self._place(row)
+            '[KAFKA_NULL_TOPIC_IN_DATA] %s has a null topic: give each row a topic, or set the'
+            ' option topic' % self._place(row)
         )
 
     def _refuse_header(self, row: int) -> None:
@@ -382,7 +385,7 @@ class _Task:
 
 
 def _some_partition(producer: KafkaProducer, topic: str) -> int:
-    """Return a partition for rows of a slice that may go anywhere, one that has a leader if any."""
+    """Return a partition for rows that may go to any, preferably one with a leader."""
     partitions = producer.partitions_for(topic)
     available = producer._metadata.available_partitions_for_topic(topic)
     place: int = random.choice(sorted(available or partitions))
@@ -390,7 +393,7 @@ def _some_partition(producer: KafkaProducer, topic: str) -> int:
 
 
 def _by_topic(topics: Sequence[Any]) -> Iterable[Tuple[str, Optional[Sequence[int]]]]:
-    """Return for each topic the numbers of its rows; None: all."""
+    """Return for each topic the indices of its rows; None: all rows."""
     if len(set(topics)) <= 1:
         return [(topic, None) for topic in topics[:1]]
     numbers: Dict[str, List[int]] = {}
@@ -407,7 +410,7 @@ def _picked(column: Sequence[Any], numbers: Sequence[int]) -> Sequence[Any]:
 
 
 def _arrow_rows(columns: Sequence[Any], layout: RowLayout) -> ArrowRows:
-    """Return rows as columns of Arrow."""
+    """Return the rows as Arrow columns."""
     keys, headers, partitions = [
         None if each is None else _unless_null(columns[each])
         for each in (layout.key, layout.headers, layout.partition)
@@ -421,7 +424,7 @@ def _arrow_rows(columns: Sequence[Any], layout: RowLayout) -> ArrowRows:
 
 
 def _unreadable(column: Any) -> int:
-    """Return the number of the first row in which some text is no UTF-8."""
+    """Return the number of the first row in which a text is not UTF-8."""
     for number in range(len(column)):
         try:
             column[number].as_py()
@@ -443,7 +446,7 @@ def _only_topic(column: Any) -> Optional[str]:
 def _of_arrow(
     columns: Sequence[Any], layout: RowLayout
 ) -> Tuple[Rows, Optional[Sequence[Optional[str]]]]:
-    """Return the rows of an Arrow batch as lists, and their topics unless those are given."""
+    """Return the rows of an Arrow batch as lists, and their topics unless the option is set."""
     keys = None if layout.key is None else _binaries(columns[layout.key])
     headers = partitions = topics = None
     if layout.headers is not None:
@@ -458,18 +461,18 @@ def _of_arrow(
 
 
 def _binaries(column: Any) -> Optional[List[Optional[bytes]]]:
-    """Return what a column of text or bytes holds as bytes; None where all is null."""
+    """Return a column of text or bytes as bytes; None if all are null."""
     if column.null_count == len(column):
         return None
     column = as_binary(column)
-    if has_numpy():  # to_pylist() of older releases makes an object of its own for each value
+    if has_numpy():  # to_pylist() of older releases creates a scalar object per value
         found: List[Optional[bytes]] = column.to_numpy(zero_copy_only=False).tolist()
         return found
     return list(column.to_pylist())
 
 
 def _topics(column: Any) -> List[Optional[str]]:
-    """Return a column of topics; there are few different ones."""
+    """Return a column of topics; faster for few distinct ones."""
     encoded = column.dictionary_encode()
     names = [*encoded.dictionary.to_pylist(), None]
     places = encoded.indices.fill_null(len(names) - 1).to_pylist()
@@ -477,7 +480,7 @@ def _topics(column: Any) -> List[Optional[str]]:
 
 
 def _arrow_headers(column: Any) -> Optional[List[Any]]:
-    """Return the headers of each row, None for those of a row where one has no name."""
+    """Return the headers of each row; None for a row with a header without a name."""
     if column.null_count == len(column):
         return None
     names, contents = column.flatten().flatten()
@@ -496,7 +499,7 @@ def _arrow_headers(column: Any) -> Optional[List[Any]]:
 def _of_rows(
     rows: Sequence[Sequence[Any]], layout: RowLayout
 ) -> Tuple[Rows, Optional[Sequence[Optional[str]]]]:
-    """Return some rows of Spark by columns, and their topics unless those are given."""
+    """Return rows of Spark by columns, and their topics unless the option is set."""
     columns = list(zip(*rows))
     headers = partitions = topics = None
     if layout.headers is not None and any(columns[layout.headers]):
@@ -511,7 +514,7 @@ def _of_rows(
 
 
 def _as_bytes(field: Any) -> Optional[bytes]:
-    """Return text, bytes or a bytearray, which Spark 4.0 has for them, as bytes."""
+    """Return text, bytes or a bytearray, which Spark 4.0 uses for both, as bytes."""
     if field is None or type(field) is bytes:
         return field
     return field.encode('utf-8') if isinstance(field, str) else bytes(field)

@@ -52,7 +52,7 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path):
     with pytest.raises(Usage, match='No such file'):
         SecurityOptions(users=str(tmp_path / 'none')).arguments({})
     (tmp_path / 'bytes').write_bytes(b'\xff')
-    with pytest.raises(Usage, match='it is no text'):
+    with pytest.raises(Usage, match='not UTF-8 text'):
         SecurityOptions(users=str(tmp_path / 'bytes')).arguments({})
 
 
@@ -79,10 +79,10 @@ def test_options_become_arguments_of_a_cluster(options, expected):
 @pytest.mark.parametrize(
     ('options', 'reason'),
     [
-        ({'certificate': 'c'}, 'go together'),
-        ({'key': 'k'}, 'go together'),
+        ({'certificate': 'c'}, 'require each other'),
+        ({'key': 'k'}, 'require each other'),
         ({'client_ca': 'a'}, 'needs --certificate'),
-        ({'certificate': 'c', 'key': 'k', 'is_tls': True}, '--tls makes'),
+        ({'certificate': 'c', 'key': 'k', 'is_tls': True}, 'exclude each other'),
     ],
 )
 def test_options_that_do_not_go_together_are_told(options, reason):

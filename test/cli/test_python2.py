@@ -243,8 +243,8 @@ def test_names_that_are_gone_are_logged_with_their_lines(caplog):
             'x.py',
         )
     assert [r.getMessage() for r in caplog.records] == [
-        'x.py, line 3: translated from Python 2: raw_input is no name of Python 3',
-        'x.py, line 4: translated from Python 2: cmp is no name of Python 3',
+        'x.py, line 3: translated from Python 2: raw_input does not exist in Python 3',
+        'x.py, line 4: translated from Python 2: cmp does not exist in Python 3',
     ]
 
 

@@ -84,7 +84,7 @@ def test_a_deprecated_name_beside_the_present_one_is_ignored(caplog):
 
 def test_a_release_as_text_is_taken_with_a_warning(caplog):
     assert config.resolve(config.PRODUCER, {'api_version': '0.11'})['api_version'] == (0, 11)
-    assert 'write (0, 11)' in caplog.text
+    assert 'use the tuple (0, 11)' in caplog.text
     caplog.clear()
     assert config.resolve(config.PRODUCER, {'api_version': 'auto'})['api_version'] is None
     assert not caplog.text
@@ -183,5 +183,5 @@ def test_a_reporter_has_the_methods_that_are_called_and_one_that_has_not_is_name
 
     resolved = config.resolve(config.CONSUMER, {'metric_reporters': [Reporter]})
     assert resolved['metric_reporters'] == [Reporter]
-    with pytest.raises(InvalidOptionTypeError, match='item 1, type Other, is none'):
+    with pytest.raises(InvalidOptionTypeError, match='item 1, type Other, is not one'):
         config.resolve(config.CONSUMER, {'metric_reporters': [Reporter, type('Other', (), {})]})

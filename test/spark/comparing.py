@@ -20,9 +20,9 @@ KINDS = {
     'nowhere': (r'No resolvable bootstrap urls', r'cannot be resolved'),
     'other partitions': (
         r"don't match what are assigned|must specify all TopicPartitions",
-        r'must name the partitions',
+        r'must name each partition',
     ),
-    'start behind end': (r'resolved start offset', r'is behind the end'),
+    'start behind end': (r'resolved start offset', r'is after the end'),
     'no topic': (r'UnknownTopicOrPartition', r'UnknownTopicOrPartition'),
     'no record': (r'No offset matched from request', r'no record of'),
     'lost': (r'Some data may have been lost', r'KAFKA_DATA_LOSS'),

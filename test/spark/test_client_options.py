@@ -173,13 +173,13 @@ REFUSED_BY_SOURCES = {
     'security.protocol=SASL_SSL': 'kafka.security.protocol=SASL_SSL needs a kafka.sasl.mechanism',
     'security.protocol=SASL_SSL sasl.mechanism=PLAIN': 'needs kafka.sasl.username',
     'ssl.keystore.key=/k security.protocol=SSL': 'kafka.ssl.keystore.key is of no use without',
-    'request.timeout=5': 'no option kafka.request.timeout: did you mean kafka.request.timeout.ms?',
+    'request.timeout=5': 'unknown option kafka.request.timeout: did you mean kafka.request.timeout.ms?',
     'ssl.trustore.location=/x': 'did you mean kafka.ssl.truststore.location?',
     'fetch.message.max.bytes=1': 'write kafka.max.partition.fetch.bytes',
-    'no.such.thing.at.all=canary': 'no client of Kafka has it',
-    'consumer.timeout.ms=1': 'there is no option kafka.consumer.timeout.ms',
-    'selector=x': 'there is no option kafka.selector',
-    'ssl.context=x': 'there is no option kafka.ssl.context',
+    'no.such.thing.at.all=canary': 'no Kafka client has such an option',
+    'consumer.timeout.ms=1': 'unknown option kafka.consumer.timeout.ms',
+    'selector=x': 'unknown option kafka.selector',
+    'ssl.context=x': 'unknown option kafka.ssl.context',
 }
 
 REFUSED_BY_SINKS = {

@@ -264,7 +264,7 @@ def test_an_attempt_that_was_killed_keeps_no_reader_waiting(config, client):
 
 def test_an_older_checkpoint_is_refused(config):
     run(config, 2, 'first')
-    with pytest.raises(IllegalStateError, match='batch 1 is to be written, but batch 2'):
+    with pytest.raises(IllegalStateError, match='batch 1 is about to be written, but batch 2'):
         run(config, 1, 'second')
 
 
@@ -465,7 +465,7 @@ def test_a_decision_of_which_a_part_is_missing_is_told(config, client, monkeypat
     run(config, 1, 'first')
     mark = exactly_once.read_mark(client, BASE)
     exactly_once.write_mark(client, BASE, 't', mark._replace(text=mark.text.replace(' ', ' 9', 1)))
-    with pytest.raises(UndecidableError, match='batch 1 is not whole'):
+    with pytest.raises(UndecidableError, match='batch 1 is incomplete'):
         run(config, 1, 'second')
     exactly_once.write_mark(client, BASE, 't', mark._replace(text='of somebody else'))
     with pytest.raises(UndecidableError, match='batch 1 cannot be read'):

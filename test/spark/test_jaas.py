@@ -35,19 +35,19 @@ READ = {
 
 #: Each has the password canary in it.
 WRONG = {
-    '': 'begins with the class',
-    'canary': 'begins with the class',
-    '"canary" required;': 'begins with the class',
-    'username="u" password="canary"': 'after the class comes one of',
-    'KafkaClient { %s required password="canary"; };' % PLAIN: 'after the class comes one of',
-    PLAIN + ' password="canary";': 'after the class comes one of',
-    PLAIN + ' required password="canary"': 'ends with a semicolon',
-    PLAIN + ' required password="canary;': 'a quote in it has no end',
-    PLAIN + ' required password "canary";': 'options are written',
-    PLAIN + ' required password="canary" username;': 'options are written',
-    PLAIN + ' required password==canary;': 'options are written',
-    PLAIN + ' required =password canary;': 'options are written',
-    PLAIN + ' required password=;': 'options are written',
+    '': 'begin with the class',
+    'canary': 'begin with the class',
+    '"canary" required;': 'begin with the class',
+    'username="u" password="canary"': 'after the class one of',
+    'KafkaClient { %s required password="canary"; };' % PLAIN: 'after the class one of',
+    PLAIN + ' password="canary";': 'after the class one of',
+    PLAIN + ' required password="canary"': 'end with a semicolon',
+    PLAIN + ' required password="canary;': 'a quotation mark is not closed',
+    PLAIN + ' required password "canary";': 'options must be written',
+    PLAIN + ' required password="canary" username;': 'options must be written',
+    PLAIN + ' required password==canary;': 'options must be written',
+    PLAIN + ' required =password canary;': 'options must be written',
+    PLAIN + ' required password=;': 'options must be written',
     PLAIN + ' required; %s required password="canary";' % PLAIN: 'one login module',
 }
 
@@ -64,7 +64,7 @@ def test_what_is_none_is_refused_without_showing_any_of_it(text: str) -> None:
     with pytest.raises(InvalidOptionError, match=WRONG[text]) as caught:
         parse_jaas(text)
     assert 'canary' not in str(caught.value)
-    assert caught.value.args[0].startswith('kafka.sasl.jaas.config is not understood: ')
+    assert caught.value.args[0].startswith('kafka.sasl.jaas.config is invalid: ')
 
 
 def test_a_module_shows_no_value() -> None:

@@ -80,7 +80,7 @@ def test_what_java_reads_otherwise_is_refused(pattern: str) -> None:
 
 
 def test_an_error_says_where() -> None:
-    with pytest.raises(JavaPatternError, match='a set in a set is not understood at position 2'):
+    with pytest.raises(JavaPatternError, match='a set in a set is not supported at position 2'):
         compile_java('[a[b]]')
 
 

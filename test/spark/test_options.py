@@ -91,16 +91,16 @@ def test_a_pattern_is_searched_for_in_names() -> None:
 
 
 WRONG_TOPICS = {
-    (): 'one of the options assign, subscribe, subscribePattern must say what to read$',
-    (('subscribe', 'a'), ('assign', '{}')): 'must say what to read, not assign and subscribe',
-    (('subscribe', ' , '),): "subscribe must be topics with commas between, not ' , '",
+    (): 'exactly one of the options assign, subscribe, subscribePattern is required$',
+    (('subscribe', 'a'), ('assign', '{}')): 'is required, not assign and subscribe',
+    (('subscribe', ' , '),): "subscribe must be topics, separated by commas, not ' , '",
     (('subscribe', 'a b'),): "subscribe: topic 'a b'",
     (('subscribe', '..'),): 'subscribe: topic',
     (('assign', 't'),): 'assign must be JSON such as',
     (('assign', '{"a b":[0]}'),): "assign: topic 'a b'",
     (('subscribePattern', ' '),): 'subscribePattern must be a pattern of Java that is not empty',
     (('subscribePattern', '*'),): 'subscribePattern must be a pattern.*nothing to repeat',
-    (('subscribePattern', '[a&&b]'),): 'a set in a set is not understood at position 2',
+    (('subscribePattern', '[a&&b]'),): 'a set in a set is not supported at position 2',
 }
 
 
@@ -330,7 +330,7 @@ WRONG: List[Any] = [
     ('commitOffsets', 'true', 'commitOffsets=true needs kafka.group.id'),
     ('kafka.group.id', ' ', 'kafka.group.id must be text that is not empty'),
     ('kafka.auto.offset.reset', 'none', 'kafka.auto.offset.reset is not supported'),
-    ('maxOffsetPerTrigger', '5', 'no option maxoffsetpertrigger: did you mean maxOffsetsPerTrig'),
+    ('maxOffsetPerTrigger', '5', 'unknown option maxoffsetpertrigger: did you mean maxOffsetsPerTrig'),
     ('starting_offsets', 'x', 'did you mean startingOffsets'),
     ('bootstrap.servers', 'h:1', 'did you mean kafka.bootstrap.servers'),
     ('group.id', 'g', 'did you mean kafka.group.id'),
@@ -414,7 +414,7 @@ def test_an_option_of_a_sink_is_read(options: Dict[str, str], changed: Dict[str,
 WRONG_SINKS: List[Any] = [
     ({'topic': ' '}, 'topic: topic'),
     ({'topic': 'a b'}, "topic: topic 'a b'"),
-    ({'topics': 't'}, 'no option topics: did you mean topic'),
+    ({'topics': 't'}, 'unknown option topics: did you mean topic'),
     ({'includeHeaders': 'x'}, 'includeHeaders must be true or false'),
     ({'exactlyOnce': 'yes'}, "exactlyOnce must be true or false, not 'yes'"),
     ({'transactionalIdPrefix': 'p'}, 'transactionalIdPrefix is of no use without exactlyOnce'),
@@ -482,7 +482,7 @@ def test_a_name_that_nobody_knows_is_told_once(caplog: Any, monkeypatch: Any) ->
         source(failOnLoss='false', checkpointLocation='/c', path='/p', topic='t')
         sink(failOnLoss='false', asyncProgressTrackingEnabled='true', subscribe='t')
     (told,) = [record.getMessage() for record in caplog.records]
-    assert told.startswith('option failonloss is of no effect: there are assign, subscribe, ')
+    assert told.startswith('option failonloss has no effect: the options are assign, subscribe, ')
 
 
 def test_few_such_names_are_remembered(monkeypatch: Any) -> None:

@@ -176,7 +176,7 @@ PLANS: List[Tuple[Any, Any, Any, Any, Optional[Set[int]], Any, Any]] = [
         (5, 4),
         {0, 1},
         [(0, 5, 9), (1, 4, 9)],
-        [('START_OFFSET_RESET', 't-0 was to be read from offset 3, and its log begins at 5')],
+        [('START_OFFSET_RESET', 't-0 must be read from offset 3, but its log starts at 5')],
     ),
     (
         (3,),
@@ -185,7 +185,7 @@ PLANS: List[Tuple[Any, Any, Any, Any, Optional[Set[int]], Any, Any]] = [
         (20,),
         {0},
         [(0, 9, 9)],
-        [('START_OFFSET_RESET', 'offset 3, and its log begins at 20')],
+        [('START_OFFSET_RESET', 'offset 3, but its log starts at 20')],
     ),
     ((3,), (3,), (), (20,), {0}, [(0, 3, 3)], NO_LOSS),  # nothing of it was to be read
 ]

@@ -44,7 +44,7 @@ def test_a_program_may_choose_some_in_its_order():
     'types, told',
     [
         ({'value': 'string'}, 'column value the type string; it is binary'),
-        ({'body': 'binary'}, 'names the column body; there are key, value'),
+        ({'body': 'binary'}, 'names the column body; the columns are key, value'),
         ({'headers': 'array<struct<key:string,value:binary>>'}, 'set includeHeaders to true'),
         ({'offset': 'bigint!'}, 'offset is never null'),
         ({}, 'has no column'),

@@ -132,7 +132,7 @@ REFUSED: Dict[str, Any] = {
     'an old protocol': ({'ssl.protocol': 'TLSv1.1'}, 'kafka.ssl.protocol must be TLSv1.2,TLSv1.3'),
     'one protocol alone': ({'ssl.enabled.protocols': 'TLSv1.3'}, 'kafka.ssl.enabled.protocols'),
     'a provider': ({'ssl.provider': 'BC'}, 'kafka.ssl.provider must be left out'),
-    'an engine': ({'ssl.engine.factory.class': 'x.Y'}, 'classes of Java cannot be used here'),
+    'an engine': ({'ssl.engine.factory.class': 'x.Y'}, 'Java classes are not supported'),
     'providers': ({'security.providers': 'x.Y'}, 'kafka.security.providers'),
     'a class that logs in': ({'sasl.login.class': 'x.Y'}, 'kafka.sasl.login.class'),
     'an unknown module': (

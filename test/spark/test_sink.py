@@ -143,7 +143,7 @@ def test_there_is_nothing_left_to_do_when_all_tasks_have_ended():
     [
         ("select 'v' value", {}, 'option topic'),
         ("select 'k' key", {'topic': 't'}, "'value'.*missing"),
-        ('select 1 value', {'topic': 't'}, "'value' has the type int; allowed: string or binary"),
+        ('select 1 value', {'topic': 't'}, "'value' has the type int; it must be string or binary"),
         ("select 'v' value, 1L partition", {'topic': 't'}, "'partition' has the type bigint"),
         ("select 'v' value, map('h', binary('x')) headers", {'topic': 't'}, 'array<struct<key'),
     ],

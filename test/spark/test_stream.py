@@ -356,7 +356,7 @@ def test_records_that_went_while_the_query_rested_fail_it(queries, write, broker
     forget_records(broker, topic, 14)
     text = failed(queries)
     assert 'KAFKA_DATA_LOSS.START_OFFSET_RESET' in text
-    assert '%s-0 was to be read from offset 10, and its log begins at 14' % topic in text
+    assert '%s-0 must be read from offset 10, but its log starts at 14' % topic in text
 
 
 @pytest.mark.thorough

@@ -152,7 +152,7 @@ def test_a_column_of_another_type_is_refused(name, found, allowed):
     columns = {'value': 'string', 'topic': 'string', name: found}
     with pytest.raises(KafkaConfigurationError) as refused:
         layout_of(list(columns.items()), None)
-    assert "'%s' has the type %s; allowed: %s" % (name, found, allowed) in str(refused.value)
+    assert "'%s' has the type %s; it must be %s" % (name, found, allowed) in str(refused.value)
 
 
 def test_names_of_fields_in_headers_are_compared_without_case():
@@ -405,7 +405,7 @@ def test_a_text_that_is_no_utf_8_is_told_with_its_row(config, column, what, coun
         edges = pa.array(range(count + 1), pa.int32())
         columns = {'h': pa.ListArray.from_arrays(edges, pairs)}
     rows = batch(v=[b'v'] * count, **columns)
-    told = 'row %d of .*partition 4 .*: %s is no text in UTF-8' % (count - 1, what)
+    told = 'row %d of .*partition 4 .*: %s is not UTF-8 text' % (count - 1, what)
     with pytest.raises(UnwritableRowError, match=told):
         write_batches([rows], layout, config, task=4)
 

@@ -159,7 +159,7 @@ PATTERNS = (
         '"does not exist", "unknown"',
         'An option that there is not.',
         'An unknown option. There is not enough memory. None if there is none.',
-        unless=r'(?:None|nothing|one)\W+(?:\w+ ){1,3}(?:is|are|was|were) none',
+        unless=r'(?:if|when|where|while|unless) there (?:is|are|was|were) none',
     ),
     Pattern(
         r'\bin vain\b',

@@ -1,7 +1,7 @@
-"""The wire protocol: messages, sessions, and the encoders that 0.9.5 kept under this name.
+"""The wire protocol: messages, sessions, and the encoders of 0.9.5.
 
-Owns the face that ``kafka.protocol`` was in 0.9.5: its names live in :mod:`kafka.protocol.legacy`
-and are looked up there on first use, so that importing a module of this package loads nothing else.
+The names that ``kafka.protocol`` had in 0.9.5 are defined in :mod:`kafka.protocol.legacy` and
+loaded on first use, so that importing a module of this package loads nothing else.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Look a name of 0.9.5 up where it lives (PEP 562).
+    """Return a name of 0.9.5 from its module (PEP 562).
 
-    It is not kept here: a global of this module under such a name is one that a program has put in
-    its place, and ``create_message_set`` uses it.
+    It is not stored here: a global of this module with such a name was set by a program to replace
+    it, and ``create_message_set`` uses it.
     """
     if name in __all__:
         return getattr(import_late('kafka.protocol.legacy'), name)
@@ -50,5 +50,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> List[str]:
-    """Name everything that can be reached, loaded or not."""
+    """Return all names, whether they are loaded or not."""
     return sorted(set(globals()) | set(__all__))

@@ -1,6 +1,6 @@
-"""AbstractType: what every type of a schema of 1.x offers.
+"""AbstractType: the interface of the types in the schemas of 1.x.
 
-Owns that contract only; the types are in types.py, what is made of them in struct.py.
+The types are in types.py; struct.py builds structs of them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ __all__ = ['AbstractType']
 
 
 class AbstractType(abc.ABC):
-    """A type that can be written to the wire and read from it (1.x); used as a class."""
+    """A type with a wire format (1.x); its class methods are used."""
 
     @classmethod
     @abc.abstractmethod
@@ -22,9 +22,9 @@ class AbstractType(abc.ABC):
     @classmethod
     @abc.abstractmethod
     def decode(cls, data: Any) -> Any:
-        """Read a value from a stream of bytes."""
+        """Read a value from a stream."""
 
     @classmethod
     def repr(cls, value: Any) -> str:
-        """Return how a value is shown."""
+        """Return the representation of a value."""
         return repr(value)

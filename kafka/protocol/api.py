@@ -1,12 +1,11 @@
-"""Which class speaks for which API key, what stands before each body, and which version to send.
+"""The table of API keys with their classes, request and response headers, version selection.
 
-Owns: the table of APIs, request and response headers, the choice of a version. Does not own: the
-messages (family files, imported when first asked for) and conversations (session.py). Frames and
-their length prefix are the session's too.
+Called by session.py, which handles frames and their length prefix. The messages are in the modules
+of their families, which are imported on first use.
 
 Headers follow KIP-482: request header 1, or 2 for flexible versions; response header 0, or 1 for
-flexible versions, except that ApiVersions always answers under header 0 (KIP-511), because who
-asks doesn't know yet what the broker speaks.
+flexible versions, except that ApiVersions responses always have header 0 (KIP-511), because the
+client does not know yet which versions the broker supports.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ __all__ = [
 
 
 class ApiKey(enum.IntEnum):
-    """The calls that a client may send, by the protocol guide's names."""
+    """The APIs that a client may call, by the names of the protocol guide."""
 
     PRODUCE = 0
     FETCH = 1
@@ -115,7 +114,7 @@ class ApiKey(enum.IntEnum):
     UNREGISTER_CONTROLLER = 94
 
 
-#: Where each call is declared, and under which name.
+#: The module of each API, and its name there.
 _FAMILIES = {
     0: ('produce', 'Produce'),
     1: ('fetch', 'Fetch'),
@@ -199,7 +198,7 @@ _CORRELATION_ID = struct.Struct('>i')
 _NO_TAGS = b'\x00'
 
 
-# Message classes that were asked for: importing a module again is dear, even when it is there.
+# Message classes that were looked up: an import statement is slow even for a loaded module.
 _classes: Dict[Tuple[int, str], Type[Message]] = {}
 
 
@@ -211,7 +210,7 @@ class _HeaderFields(NamedTuple):
 
 
 class RequestHeader(_HeaderFields):
-    """What stands before the body of a request: its four fields, or as 1.x made it.
+    """The fields before the body of a request: four values, or the arguments of 1.x.
 
     Arguments, 1.x: request: a struct with API_KEY and API_VERSION; correlation_id; client_id.
     """
@@ -219,7 +218,7 @@ class RequestHeader(_HeaderFields):
     __slots__ = ()
 
     def __new__(cls, *values: Any, **named: Any) -> RequestHeader:
-        """Tell by their number which arguments these are."""
+        """Distinguish the two kinds of arguments by their number."""
         if len(values) == 4:
             return tuple.__new__(cls, values)
         return cls._of_request(*values, **named)
@@ -232,15 +231,15 @@ class RequestHeader(_HeaderFields):
         return tuple.__new__(cls, values)
 
     def encode(self) -> bytes:
-        """Return the bytes of header 1; header 2 has tagged fields behind them.
+        """Return the bytes of header 1; header 2 is followed by tagged fields.
 
-        Raises ProtocolError for what does not fit.
+        Raises ProtocolError for values out of range.
         """
         return _request_start(*self)
 
 
 def request_class(api_key: int) -> Type[Message]:
-    """Return the request of an API. Raises ProtocolError for a key that no client may send."""
+    """Return the request class of an API. Raises ProtocolError unless a client may send it."""
     try:
         return _classes[api_key, 'Request']
     except (KeyError, TypeError):
@@ -248,7 +247,7 @@ def request_class(api_key: int) -> Type[Message]:
 
 
 def response_class(api_key: int) -> Type[Message]:
-    """Return the response of an API. Raises ProtocolError for a key that no client may send."""
+    """Return the response class of an API. Raises ProtocolError unless a client may send it."""
     try:
         return _classes[api_key, 'Response']
     except (KeyError, TypeError):
@@ -259,7 +258,7 @@ def _message_class(api_key: int, suffix: str) -> Type[Message]:
     try:
         module, name = _FAMILIES[api_key]
     except (KeyError, TypeError):
-        raise ProtocolError('no client sends API key %r' % (api_key,)) from None
+        raise ProtocolError('unknown API key %r' % (api_key,)) from None
     found: Type[Message] = getattr(import_late('kafka.protocol.' + module), name + suffix)
     _classes[api_key, suffix] = found
     return found
@@ -278,16 +277,15 @@ def encode_request(
 def encode_request_parts(
     request: Message, version: int, correlation_id: int, client_id: Optional[str]
 ) -> List[bytes]:
-    """Return the pieces of what ``encode_request`` returns; records are not copied.
+    """Return the parts of the result of ``encode_request``; records are not copied.
 
     Arguments: client_id: None is sent as null.
-
-    Raises TypeError naming an argument of a wrong type; ProtocolError naming what does not fit the
-    header, or the field that does not fit the version, see ``Message.encode``.
+    Raises TypeError for an argument of a wrong type; ProtocolError for a value that does not fit
+    the header, or a field that does not fit the version, see ``Message.encode``.
     """
     if type(correlation_id) is not int or not isinstance(request, Message):
         _check_types('request', request, correlation_id)
-    if version not in request.encoders:  # it is not known yet to be one
+    if version not in request.encoders:  # not checked yet
         request.check_version(version)
     if client_id is not None and not isinstance(client_id, str):
         raise TypeError('client_id must be str or None, not %s' % type(client_id).__name__)
@@ -306,14 +304,14 @@ def _request_start(
         return _REQUEST_START.pack(api_key, version, correlation_id, size) + name
     except (struct.error, UnicodeEncodeError) as error:
         raise ProtocolError(
-            'correlation id %r or client id does not fit the request header' % (correlation_id,)
+            'correlation_id %r or client_id does not fit the request header' % (correlation_id,)
         ) from error
 
 
 def peek_request_header(data: Buffer) -> RequestHeader:
-    """Read the header of a request whose key and version need not be known.
+    """Read the header of a request, also one with an unknown API key or version.
 
-    Raises BufferUnderflowError when the bytes end too early, ProtocolError when they can't be a
+    Raises BufferUnderflowError for bytes that end too early, ProtocolError for bytes that are not a
     header.
     """
     return _read_request_start(data)[0]
@@ -322,8 +320,8 @@ def peek_request_header(data: Buffer) -> RequestHeader:
 def decode_request(data: Buffer) -> Tuple[RequestHeader, Message]:
     """Read header and body of a request that fills ``data`` completely.
 
-    Raises BufferUnderflowError when the bytes end too early, ProtocolError when they are malformed
-    or of an API or version that isn't known; ``peek_request_header`` still reads those.
+    Raises BufferUnderflowError for bytes that end too early, ProtocolError for malformed bytes and
+    for an unknown API or version; ``peek_request_header`` still reads those.
     """
     header, pos = _read_request_start(data)
     cls = request_class(header.api_key)
@@ -342,10 +340,10 @@ def encode_response(response: Message, version: int, correlation_id: int) -> byt
 
 
 def encode_response_parts(response: Message, version: int, correlation_id: int) -> List[bytes]:
-    """Return the pieces of what ``encode_response`` returns; records are not copied.
+    """Return the parts of the result of ``encode_response``; records are not copied.
 
-    Raises TypeError naming an argument of a wrong type; ProtocolError naming what does not fit the
-    header, or the field that does not fit the version, see ``Message.encode``.
+    Raises TypeError for an argument of a wrong type; ProtocolError for a value that does not fit
+    the header, or a field that does not fit the version, see ``Message.encode``.
     """
     _check_types('response', response, correlation_id)
     response.check_version(version)
@@ -353,7 +351,9 @@ def encode_response_parts(response: Message, version: int, correlation_id: int) 
     try:
         start = _CORRELATION_ID.pack(correlation_id)
     except struct.error as error:
-        raise ProtocolError('correlation id %r is no int32' % (correlation_id,)) from error
+        raise ProtocolError(
+            'correlation_id must be an int32, got %r' % (correlation_id,)
+        ) from error
     return [start, tags, *response.encode_parts(version)]
 
 
@@ -363,9 +363,9 @@ M = TypeVar('M', bound=Message)
 def decode_response(response_cls: Type[M], data: Buffer, version: int) -> Tuple[int, M]:
     """Read header and body of a response; return its correlation id and the message.
 
-    Raises BufferUnderflowError when the bytes end too early, ProtocolError when they are malformed.
+    Raises BufferUnderflowError for bytes that end too early, ProtocolError for malformed ones.
     """
-    if version not in response_cls.decoders:  # it is not known yet to be one
+    if version not in response_cls.decoders:  # not checked yet
         response_cls.check_version(version)
     if len(data) < _CORRELATION_ID.size:
         raise BufferUnderflowError('a response of %d bytes has no correlation id' % len(data))
@@ -383,10 +383,11 @@ def choose_version(
     broker_ranges: Mapping[int, Tuple[int, int]],
     highest: Optional[int] = None,
 ) -> int:
-    """Return the highest version of a request that both sides have, at most ``highest``.
+    """Return the highest version of a request that both sides support, at most ``highest``.
 
-    broker_ranges: first and last version by API key, as the broker listed them.
-    Raises UnsupportedVersionError when there is none; it names the API and both ranges.
+    broker_ranges: first and last version by API key, as listed by the broker.
+    Raises UnsupportedVersionError if they have no version in common; it names the API and both
+    ranges.
     """
     last = request_cls.max_version if highest is None else min(highest, request_cls.max_version)
     offered = broker_ranges.get(_api_key(request_cls))
@@ -400,7 +401,7 @@ def choose_version(
             request_cls.__name__,
             request_cls.min_version,
             last,
-            'does not have it' if offered is None else '%d to %d' % offered,
+            'does not support it' if offered is None else '%d to %d' % offered,
         )
     )
 
@@ -423,16 +424,18 @@ def _has_response_tags(cls: Type[Message], version: int) -> bool:
 
 
 def _read_request_start(data: Buffer) -> Tuple[RequestHeader, int]:
-    """Return the header up to the client id, and the position behind that."""
+    """Return the header up to the client id, and the position after it."""
     try:
         api_key, version, correlation_id, size = _REQUEST_START.unpack_from(data)
     except struct.error as error:
-        raise BufferUnderflowError('%d bytes hold no request header' % len(data)) from error
+        raise BufferUnderflowError(
+            '%d bytes are too few for a request header' % len(data)
+        ) from error
     pos = _REQUEST_START.size
     if size < -1:
-        raise ProtocolError('a client id of length %d' % size)
+        raise ProtocolError('the length of the client id must be >= -1, got %d' % size)
     if size > len(data) - pos:
-        raise BufferUnderflowError('the client id ends too early')
+        raise BufferUnderflowError('the bytes end inside the client id')
     if size == -1:
         return RequestHeader(api_key, version, correlation_id, None), pos
     try:
@@ -443,16 +446,16 @@ def _read_request_start(data: Buffer) -> Tuple[RequestHeader, int]:
 
 
 def _skip_tags(data: Buffer, pos: int) -> int:
-    """Return the position behind the tagged section of a header; upstream has defined none yet."""
+    """Return the position after the tagged fields of a header; none are defined yet."""
     try:
         count = data[pos]
         return pos + 1 if count == 0 else read_tags(bytes(data), pos + 1, len(data), count)[1]
     except IndexError as error:
-        raise BufferUnderflowError('the tagged fields of a header end too early') from error
+        raise BufferUnderflowError('the bytes end inside the tagged fields of a header') from error
 
 
 def __getattr__(name: str) -> object:
-    """Load the bases of request and response structs, which 2.x had here."""
+    """Load the base classes of request and response structs, which 2.x had here."""
     if name in ('Request', 'Response', 'Struct'):
         return getattr(import_late('kafka.protocol.struct_classes'), name)
     raise AttributeError('module %r has no attribute %r' % (__name__, name))

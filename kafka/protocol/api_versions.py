@@ -1,8 +1,8 @@
-"""What a broker understands: ApiVersions.
+"""ApiVersions: the API versions that a broker supports.
 
-Owns the messages only. A broker that doesn't have the version asked for answers with error 35 in
-the layout of version 0, whatever was asked (KIP-511): whoever reads responses looks at the error
-code, the first two bytes of the body, before choosing the version to decode.
+A broker without the requested version responds with error 35 in the layout of version 0 (KIP-511):
+the receiver has to check the error code, the first two bytes of the body, before it chooses the
+version to decode.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from kafka.protocol.wire import Bool, Int16, Int32, Int64, Message, Route, Strin
 
 
 class ApiVersionsRequest(Message, api_key=18, valid='0-5', flexible='3+', route=Route.BROKER):
-    """Ask for the versions that a broker understands (KIP-35).
+    """Request the versions that a broker supports (KIP-35).
 
-    v3 is flexible and names the client's software (KIP-511), v4 can hear of feature ranges that
-    begin at 0 (KAFKA-17011), v5 says which node of which cluster is meant (KIP-1242).
+    v3 is flexible and names the client's software (KIP-511), v4 allows feature ranges that begin at
+    0 in the response (KAFKA-17011), v5 names the node and cluster that are meant (KIP-1242).
     """
 
     client_software_name: String = v('3+', default='', ignorable=True)
@@ -61,5 +61,5 @@ class ApiVersionsResponse(Message, api_key=18, valid='0-5', flexible='3+'):
 
 
 def __getattr__(name: str) -> object:
-    """Find the classes of single versions that 1.x and 2.x had here (struct_names.py)."""
+    """Return the classes of single versions that 1.x and 2.x had here (struct_names.py)."""
     return import_late('kafka.protocol.struct_names').look_up(__name__, name)

@@ -1,7 +1,7 @@
-"""Offsets that a group keeps: OffsetCommit, OffsetFetch, OffsetDelete.
+"""The committed offsets of a group: OffsetCommit, OffsetFetch, OffsetDelete.
 
-Owns the messages only. Version 0 of commit and fetch means offsets in ZooKeeper, which any broker
-of 0.8.1 to 3.9 answers for; later versions mean the group's coordinator.
+Version 0 of commit and fetch means offsets in ZooKeeper, which any broker of 0.8.1 to 3.9 handles;
+later versions are sent to the group's coordinator.
 """
 
 from __future__ import annotations
@@ -99,10 +99,10 @@ class OffsetFetchRequestGroup(Struct):
 class OffsetFetchRequest(
     Message, api_key=9, valid='0-10', flexible='6+', route=Route.GROUP_COORDINATOR
 ):
-    """Ask for stored offsets; null topics mean all, from v2 on.
+    """Request committed offsets; null topics mean all, from v2 on.
 
-    v0 reads ZooKeeper. v6 is flexible, v7 can insist on offsets that no open transaction may
-    change (KIP-447), v8 asks for several groups (KIP-709), v9 has the members of KIP-848, v10
+    v0 reads ZooKeeper. v6 is flexible, v7 can require stable offsets, which no open transaction may
+    change (KIP-447), v8 takes several groups (KIP-709), v9 adds the members of KIP-848, v10
     names topics by id (KIP-848). 4.0 dropped v0 (KIP-896).
     """
 
@@ -146,7 +146,7 @@ class OffsetFetchResponseGroup(Struct):
 
 
 class OffsetFetchResponse(Message, api_key=9, valid='0-10', flexible='6+'):
-    """The stored offsets, -1 for none; topics at the top until v7, per group since v8.
+    """The committed offsets, -1 if there is none; by topic until v7, by group since v8.
 
     v2 adds an error for the whole, v3 the throttle time, v5 leader epochs (KIP-320), v6 is
     flexible, v8 holds several groups (KIP-709), v10 names topics by id (KIP-848).
@@ -168,7 +168,7 @@ class OffsetDeleteRequestTopic(Struct):
 
 
 class OffsetDeleteRequest(Message, api_key=47, valid='0', route=Route.GROUP_COORDINATOR):
-    """Forget offsets of a group (KIP-496). Never flexible."""
+    """Delete offsets of a group (KIP-496). Never flexible."""
 
     group_id: String
     topics: List[OffsetDeleteRequestTopic]
@@ -193,5 +193,5 @@ class OffsetDeleteResponse(Message, api_key=47, valid='0'):
 
 
 def __getattr__(name: str) -> object:
-    """Find the classes of single versions that 1.x and 2.x had here (struct_names.py)."""
+    """Return the classes of single versions that 1.x and 2.x had here (struct_names.py)."""
     return import_late('kafka.protocol.struct_names').look_up(__name__, name)

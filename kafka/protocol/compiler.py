@@ -1,14 +1,13 @@
-"""Turns a declaration into one flat function per message, version and direction, on first use.
+"""The compiler of messages: one flat function per message, version and direction, on first use.
 
-Owns: running generated code, and its entry points ``encode`` and ``decode``, where every error of
-that code becomes a documented one. Does not own: declarations (schema.py), the text of the code
-(emit_reader.py, emit_writer.py), the rare cases that it calls (primitives.py). Nothing else in the
-house uses ``exec``.
+``encode`` and ``decode`` run the generated functions and convert their errors to the documented
+ones. Declarations are in schema.py, the generators of the code in emit_reader.py and
+emit_writer.py, helpers for rare cases in primitives.py. No other module uses ``exec``.
 
-Adjacent fields of fixed width are read and written by one ``struct`` call, together with the
-length (or the first byte of the varint) that follows them. Nested structs are written out in
-place; each tagged field has a function of its own. ``FetchResponse.decode_source(12)`` shows it.
-Follows the protocol guide ("Protocol Primitive Types") and KIP-482.
+Adjacent fields of fixed width are read and written by one ``struct`` call, together with the length
+(or the first byte of the varint) that follows them. Nested structs are inlined; each tagged field
+has its own function. ``FetchResponse.decode_source(12)`` shows an example. Follows the protocol
+guide ("Protocol Primitive Types") and KIP-482.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ def encode(message: Message, version: int) -> bytes:
 
 
 def encode_parts(message: Message, version: int) -> List[Any]:
-    """Return the pieces of what ``encode`` returns: those of records as the message has them."""
+    """Return the parts of the result of ``encode``; records are passed on without a copy."""
     cls = type(message)
     writer = cls.encoders.get(version)
     if writer is None:
@@ -64,11 +63,11 @@ def decode(cls: Type[M], data: Buffer, start: int, version: int) -> M:
         message, pos = reader(data, start, len(data), view)
     except (struct.error, IndexError) as error:
         raise BufferUnderflowError(
-            '%s version %d ends too early' % (cls.__name__, version)
+            '%s version %d: the bytes end too early' % (cls.__name__, version)
         ) from error
     except UnicodeDecodeError as error:
         raise ProtocolError(
-            '%s version %d has a string that is not UTF-8' % (cls.__name__, version)
+            '%s version %d: a string is not UTF-8' % (cls.__name__, version)
         ) from error
     if pos != len(data):
         primitives.check_end(pos, len(data), cls.__name__)
@@ -76,21 +75,21 @@ def decode(cls: Type[M], data: Buffer, start: int, version: int) -> M:
 
 
 def encode_source(cls: Type[Message], version: int) -> str:
-    """Return the code of a writer."""
+    """Return the source of a generated writer."""
     emitter = WriterEmitter(cls, version)
     emitter.write_out()
     return emitter.source
 
 
 def decode_source(cls: Type[Message], version: int) -> str:
-    """Return the code of a reader."""
+    """Return the source of a generated reader."""
     emitter = ReaderEmitter(cls, version)
     emitter.write_out()
     return emitter.source
 
 
 def constructor(cls: StructMeta) -> Callable[..., None]:
-    """Return an ``__init__`` that takes the fields of a struct."""
+    """Return an ``__init__`` with the fields of a struct as arguments."""
     code = Code()
     taken = ''.join(
         ', %s=%s' % (field.name, code.constant(REQUIRED if field.required else field.default))
@@ -114,12 +113,12 @@ def constructor(cls: StructMeta) -> Callable[..., None]:
 
 
 def _compile(emitter: Emitter, name: str) -> Any:
-    """Return the main function of an emitter."""
+    """Return the main function that an emitter generates."""
     emitter.write_out()
     return _run(emitter, name, '<%s v%d %s>' % (emitter.cls.__name__, emitter.version, name))
 
 
 def _run(code: Code, name: str, filename: str) -> Any:
-    """Define what the lines of a code define; return one of the functions."""
+    """Execute the lines of a code; return one of the functions that it defines."""
     exec(compile(code.source, filename, 'exec'), code.names)
     return code.names[name]

@@ -1,4 +1,4 @@
-"""The names of kafka.protocol.consumer (3.0): what offsets and levels of isolation are called."""
+"""The names of kafka.protocol.consumer (3.0): isolation levels, and specifications of offsets."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ __all__ = ['IsolationLevel', 'OffsetResetStrategy', 'OffsetSpec', 'OffsetTimesta
 
 
 class IsolationLevel(IntEnum):
-    """Whether records of transactions that are open or aborted are seen."""
+    """Whether records of open and aborted transactions are returned."""
 
     READ_UNCOMMITTED = 0
     READ_COMMITTED = 1
 
 
 class OffsetSpec(IntEnum):
-    """An offset by what it is; the numbers are those of ListOffsets."""
+    """A well-known offset of a partition; the numbers are those of ListOffsets."""
 
     LATEST = -1
     EARLIEST = -2
@@ -27,7 +27,7 @@ class OffsetSpec(IntEnum):
 
 
 class OffsetTimestamp(int):
-    """The offset of the first record at a time, in ms since the epoch, or later."""
+    """The offset of the first record at or after a time, in ms since the epoch."""
 
     def __repr__(self) -> str:
         return 'OffsetTimestamp(%d)' % self

@@ -1,8 +1,8 @@
-"""What consumers put inside the messages of classic groups.
+"""The consumer protocol: subscriptions and assignments inside the messages of classic groups.
 
-Owns the layout of subscriptions and assignments (protocol type "consumer"). An int16 with the
-version stands before each, which isn't part of the message. Follows upstream's descriptions
-``ConsumerProtocolSubscription`` and ``ConsumerProtocolAssignment``.
+The protocol type is "consumer". An int16 with the version precedes each; it is not part of the
+message. Follows ``ConsumerProtocolSubscription`` and ``ConsumerProtocolAssignment`` of Apache
+Kafka.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class TopicPartition(Struct):
 
 
 class ConsumerProtocolSubscription(Message, valid='0-3'):
-    """What a consumer wants, inside JoinGroup.
+    """The subscription of a consumer, inside JoinGroup.
 
     v1 adds owned partitions (KIP-429), v2 the generation they come from (KIP-792), v3 the rack
     (KIP-881).
@@ -32,7 +32,7 @@ class ConsumerProtocolSubscription(Message, valid='0-3'):
 
 
 class ConsumerProtocolAssignment(Message, valid='0-3'):
-    """What a consumer gets, inside SyncGroup. All versions look the same."""
+    """The assignment of a consumer, inside SyncGroup. All versions are the same."""
 
     assigned_partitions: List[TopicPartition]
     user_data: Optional[Bytes] = v(default=None)

@@ -1,7 +1,7 @@
-"""Why a message could not be encoded.
+"""The diagnosis of a message that could not be encoded: which field is invalid, and why.
 
-Owns: finding the field to blame. Does not own: encoding; compiled writers check only what is free
-and let Python raise, then compiler.py comes here with the message. Slow and obvious on purpose.
+Compiled writers make only checks that cost nothing and otherwise rely on Python's errors;
+compiler.py then calls this module with the message. Simplicity matters more than speed here.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _INTEGER_BITS = {'b': 8, 'h': 16, 'i': 32, 'q': 64, 'H': 16, 'I': 32}
 
 
 def explain(message: Struct, version: int, flexible: bool) -> ProtocolError:
-    """Return the error for a message that could not be written, naming the first bad field."""
+    """Return the error for a message that could not be encoded, with its first invalid field."""
     name = type(message).__name__
     problem = _struct_problem(type(message), message, version, flexible, name)
-    return ProtocolError(problem or '%s can not be written in version %d' % (name, version))
+    return ProtocolError(problem or '%s cannot be written in version %d' % (name, version))
 
 
 def _struct_problem(
@@ -46,7 +46,7 @@ def _field_problem(
     if value is None:
         if field.is_nullable(version):
             return None
-        return '%s may not be null in version %d' % (path, version)
+        return '%s must not be null in version %d' % (path, version)
     problem = _value_problem(field.type, value, version, flexible, path)
     if problem and field.secret:
         return '%s does not fit its type' % path
@@ -88,9 +88,9 @@ def _string_problem(value: Any, flexible: bool, path: str) -> Optional[str]:
     try:
         size = len(value.encode('utf-8'))
     except UnicodeEncodeError:
-        return '%s can not be written as UTF-8' % path
+        return '%s cannot be encoded as UTF-8' % path
     if size > 32767 and not flexible:
-        return '%s has %d bytes, more than 32767' % (path, size)
+        return '%s must have at most 32767 bytes, got %d' % (path, size)
     return None
 
 
@@ -100,7 +100,7 @@ def _bytes_problem(kind: Kind, value: Any, path: str) -> Optional[str]:
     except TypeError:
         return '%s must be bytes, not %s' % (path, type(value).__name__)
     if kind.name == 'Uuid' and size != 16:
-        return '%s has %d bytes, not 16' % (path, size)
+        return '%s must have 16 bytes, got %d' % (path, size)
     return None
 
 

@@ -1,8 +1,8 @@
-"""What the writers of readers and of writers have in common: lines, names, groups of fields.
+"""The base of the code generators for readers and writers: lines, names, groups of fields.
 
-Owns: ``Code`` (text with the names it uses) and ``Emitter`` (what one version of a message looks
-like). Does not own: the text of readers (emit_reader.py) and writers (emit_writer.py), and running
-any of it (compiler.py). What is written follows KIP-482.
+``Code`` is a text with the names that it uses, ``Emitter`` describes one version of a message. The
+generators are in emit_reader.py and emit_writer.py, compiler.py executes their code. The formats
+follow KIP-482.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kafka.protocol.schema import REQUIRED, ZERO_UUID, Field, FieldType, Kind, S
 if TYPE_CHECKING:
     from kafka.protocol.wire import Message
 
-#: Names that the code has for itself; no struct's variable may take them.
+#: Names that the generated code uses itself; variables of structs must differ.
 _RESERVED = frozenset('data pos end view n stop raw items write tags value _'.split())
 
 
@@ -28,7 +28,7 @@ def snake(name: str) -> str:
 
 
 class Code:
-    """Lines of Python and the names they use."""
+    """Lines of Python code, and the objects that they refer to by name."""
 
     def __init__(self) -> None:
         self.lines: List[str] = []
@@ -36,12 +36,12 @@ class Code:
         self.names: Dict[str, Any] = {'NO_TAGS': primitives.NO_TAGS, 'REQUIRED': REQUIRED}
 
     def add(self, line: str) -> None:
-        """Add a line at the present depth."""
+        """Add a line at the current indentation."""
         self.lines.append('    ' * self.depth + line)
 
     @contextmanager
     def indented(self, really: bool = True) -> Iterator[None]:
-        """Put the lines that follow one level deeper, unless told otherwise."""
+        """Indent the lines added in a ``with`` block, if ``really`` is true."""
         self.depth += really
         yield
         self.depth -= really
@@ -52,7 +52,7 @@ class Code:
         return '\n'.join(self.lines) + '\n'
 
     def use(self, name: str, value: Any) -> str:
-        """Make a value known to the code; return the name it has there."""
+        """Give the code access to a value; return its name there."""
         while self.names.setdefault(name, value) is not value:
             name += '_'
         return name
@@ -65,17 +65,17 @@ class Code:
         return name, packer.size
 
     def constant(self, value: Any) -> str:
-        """Return an expression for a value that is never changed in place."""
+        """Return an expression for a value that is never modified."""
         if value is REQUIRED:
             return 'REQUIRED'
         if isinstance(value, list) or isinstance(type(value), StructMeta):
             name = 'empty' if isinstance(value, list) else 'default_' + snake(type(value).__name__)
             return self.use(name, value)
-        # Under `python -bb` bytes may not be compared with a number.
+        # Under `python -bb` comparing bytes with a number is an error.
         return 'bytes(16)' if isinstance(value, bytes) and value == ZERO_UUID else repr(value)
 
     def default(self, field: Field) -> str:
-        """Return an expression for a default that its holder may change."""
+        """Return an expression for a default that the message may modify."""
         if isinstance(field.default, list):
             return '[]'
         if isinstance(type(field.default), StructMeta):
@@ -85,14 +85,14 @@ class Code:
 
 
 class Emitter(Code):
-    """What reader and writer of one message and version have in common."""
+    """The part that the readers and writers of one message and version share."""
 
     def __init__(self, cls: Type[Message], version: int) -> None:
         super().__init__()
         self.cls = cls
         self.version = version
         self.flexible = cls.is_flexible(version)
-        self.group: List[Tuple[str, str]] = []  # fixed-width values still to be read or written
+        self.group: List[Tuple[str, str]] = []  # fixed-width values that flush() reads or writes
         self.later: List[Callable[[], None]] = []  # functions of tagged fields
         for name in ('as_bytes', 'as_list', 'bad_count', 'bad_length', 'check_end', 'off_wire'):
             self.names[name] = getattr(primitives, name)
@@ -100,27 +100,27 @@ class Emitter(Code):
         self.names.update(read_tags=primitives.read_tags, tag_section=primitives.tag_section)
         self.names.update(uvarint=primitives.UVARINTS, long_uvarint=primitives.long_uvarint)
         self.names['new'] = object.__new__
-        self.variables: List[str] = []  # of the structs being written out, outermost first
+        self.variables: List[str] = []  # of the structs being generated, outermost first
 
     def write_out(self) -> None:
-        """Write the main function and those of the tagged fields."""
+        """Generate the main function and those of the tagged fields."""
         self.main()
         while self.later:
             self.later.pop(0)()
 
     def main(self) -> None:
-        """Write the main function."""
+        """Generate the main function."""
         raise NotImplementedError
 
     def split(self, cls: StructMeta) -> Tuple[List[Field], List[Field], List[Field]]:
-        """Return the fields at a place of their own, the tagged ones, and the absent ones."""
+        """Return the plain fields, the tagged ones, and those that are absent in this version."""
         present = [field for field in cls.fields if field.is_on_wire(self.version)]
         plain = [field for field in present if field.tag is None]
         tagged = sorted((f for f in present if f.tag is not None), key=lambda f: f.tag or 0)
         return plain, tagged, [f for f in cls.fields if not f.is_on_wire(self.version)]
 
     def min_size(self, kind: FieldType, nullable: bool = False) -> int:
-        """Return how many bytes a value takes at least."""
+        """Return the minimum number of bytes of a value."""
         if isinstance(kind, StructMeta):
             if nullable:
                 return 1
@@ -134,14 +134,14 @@ class Emitter(Code):
         return 2 if isinstance(kind, Kind) and kind.name == 'String' else 4
 
     def arrays(self, verb: str, kind: Kind) -> str:
-        """Return the name of the packing or unpacking functions of an array of numbers."""
+        """Return the name of the packing or unpacking functions for an array of numbers."""
         name = '%s_%ss' % (verb.split('_')[0], kind.name.lower())
         self.names.setdefault(name, primitives.Arrays(kind.format, verb))
         return name
 
     @contextmanager
     def variable(self, name: str) -> Iterator[str]:
-        """Reserve a local name for as long as the code of a struct is being written."""
+        """Reserve a local name while the code of a struct is generated."""
         while name in self.variables or name in self.names or name in _RESERVED:
             name += '_'
         self.variables.append(name)

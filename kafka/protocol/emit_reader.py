@@ -1,9 +1,9 @@
-"""Writes the code that reads one version of a message.
+"""The generator of the code that reads one version of a message.
 
-Owns: the text of ``read(data, pos, end, view)``, which returns the message and the position behind
-it, and of one function per tagged field. ``data`` is bytes, ``view`` a memoryview of the caller's
-buffer, of which records are slices. What is read is checked before it is used: a length against
-the bytes that follow, a count against the room that its elements need at least, and upstream's cap.
+It generates ``read(data, pos, end, view)``, which returns the message and the position after it,
+and a function per tagged field. ``data`` is bytes, ``view`` a memoryview of the caller's buffer, of
+which records are slices. Values are checked before they are used: a length against the remaining
+bytes, a count against the minimum size of its elements and the maximum of Apache Kafka.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kafka.protocol.schema import Field, FieldType, Kind, ListOf, StructMeta
 
 
 class ReaderEmitter(Emitter):
-    """Writes the code that reads."""
+    """Generates a reader."""
 
     def main(self) -> None:
         self.add('def read(data, pos, end, view):')
@@ -37,7 +37,7 @@ class ReaderEmitter(Emitter):
         self.flush()
 
     def set_default(self, field: Field, target: str) -> None:
-        """Give a field its default; a struct is written out, which costs less than its call."""
+        """Set a field to its default; a struct is inlined, which is faster than its constructor."""
         cls = type(field.default)
         if not isinstance(cls, StructMeta):
             self.add('%s = %s' % (target, self.default(field)))
@@ -166,7 +166,7 @@ class ReaderEmitter(Emitter):
         return name
 
     def flush(self) -> None:
-        """Read the fixed-width values that were collected."""
+        """Generate the reading of the collected fixed-width values."""
         if not self.group:
             return
         targets, formats = [t for t, _ in self.group], ''.join(f for _, f in self.group)

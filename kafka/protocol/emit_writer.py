@@ -1,8 +1,8 @@
-"""Writes the code that writes one version of a message.
+"""The generator of the code that writes one version of a message.
 
-Owns: the text of ``write(message, write)``, which hands pieces of bytes to ``write``, and of one
-function per tagged field, which returns bytes. Only what Python wouldn't refuse by itself is
-checked; whatever it raises is explained by diagnosis.py.
+It generates ``write(message, write)``, which passes parts to ``write``, and a function per tagged
+field, which returns bytes. It only checks what would not raise an error in Python by itself;
+diagnosis.py explains these errors.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kafka.protocol.schema import Field, FieldType, Kind, ListOf, StructMeta
 
 
 class WriterEmitter(Emitter):
-    """Writes the code that writes."""
+    """Generates a writer."""
 
     def main(self) -> None:
         self.add('def write(message, write):')
@@ -40,7 +40,7 @@ class WriterEmitter(Emitter):
         self.flush()
 
     def differs(self, field: Field, source: str) -> str:
-        """Return an expression that is true when a value is not the field's default."""
+        """Return an expression that is true if a value differs from the field's default."""
         if isinstance(field.default, list):
             return '%s or %s is None' % (source, source)
         if isinstance(type(field.default), StructMeta):
@@ -69,7 +69,7 @@ class WriterEmitter(Emitter):
         if kind.name == 'Uuid':
             self.add('if len(%s) != 16:' % source)
             self.add('    raise ValueError')
-        # Packed as a number, so that None and strings are no booleans.
+        # Packed as a number, so that None and strings are not accepted as booleans.
         self.group.append((source, 'b' if kind.name == 'Bool' else kind.format))
 
     def bytes(self, kind: Kind, source: str, nullable: bool) -> None:
@@ -182,7 +182,7 @@ class WriterEmitter(Emitter):
         return name
 
     def flush(self) -> None:
-        """Write the fixed-width values that were collected."""
+        """Generate the writing of the collected fixed-width values."""
         if not self.group:
             return
         values, formats = [v for v, _ in self.group], ''.join(f for _, f in self.group)

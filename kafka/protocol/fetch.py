@@ -1,6 +1,6 @@
-"""Reading records: Fetch, and OffsetForLeaderEpoch, by which a reader notices a truncated log.
+"""Fetch, and OffsetForLeaderEpoch, by which a consumer detects truncation of a log.
 
-Owns the messages only; fetch sessions (KIP-227) and the records inside are read elsewhere.
+Fetch sessions (KIP-227) and the records in the responses are handled elsewhere.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ class ForgottenTopic(Struct):
 
 
 class FetchRequest(Message, api_key=1, valid='0-18', flexible='12+', route=Route.LEADER):
-    """Read records of partitions, waiting for ``min_bytes`` at most ``max_wait_ms``.
+    """Request records of partitions; wait at most ``max_wait_ms`` for ``min_bytes``.
 
-    v3 limits the whole response (KIP-74), v4 knows transactions (KIP-98), v7 fetch sessions
+    v3 limits the whole response (KIP-74), v4 adds the isolation level (KIP-98), v7 fetch sessions
     (KIP-227), v9 leader epochs (KIP-320), v11 racks (KIP-392). v12 is flexible and detects
     diverged logs (KIP-595), v13 names topics by id (KIP-516), v15 moved the replica into a tag
     (KIP-903). 4.0 dropped v0 to v3 (KIP-896).
@@ -125,9 +125,10 @@ class NodeEndpoint(Struct):
 class FetchResponse(Message, api_key=1, valid='0-18', flexible='12+'):
     """The records of each partition, still encoded.
 
-    v1 adds the throttle time (KIP-13), v4 what was aborted (KIP-98), v7 fetch sessions (KIP-227),
-    v10 may hold zstd (KIP-110), v11 names a nearer replica (KIP-392). v12 adds the current leader
-    as tags (KIP-595), v13 ids (KIP-516), v16 the addresses of new leaders (KIP-951).
+    v1 adds the throttle time (KIP-13), v4 aborted transactions (KIP-98), v7 fetch sessions
+    (KIP-227), v10 may contain zstd (KIP-110), v11 names a preferred read replica (KIP-392). v12
+    adds the current leader as tags (KIP-595), v13 ids (KIP-516), v16 the addresses of new leaders
+    (KIP-951).
     """
 
     throttle_time_ms: Int32 = v('1+', default=0, ignorable=True)
@@ -151,7 +152,7 @@ class OffsetForLeaderTopic(Struct):
 class OffsetForLeaderEpochRequest(
     Message, api_key=23, valid='0-4', flexible='4+', route=Route.LEADER
 ):
-    """Ask where an epoch of a leader ended (KIP-101, KIP-320).
+    """Request the end offset of a leader epoch (KIP-101, KIP-320).
 
     v2 fences old epochs, v3 names the replica, v4 is flexible. 4.0 dropped v0 and v1 (KIP-896).
     """
@@ -173,7 +174,7 @@ class OffsetForLeaderTopicResult(Struct):
 
 
 class OffsetForLeaderEpochResponse(Message, api_key=23, valid='0-4', flexible='4+'):
-    """The last epoch not after the one asked for, and its end.
+    """The largest epoch up to the requested one, and its end offset.
 
     v1 adds that epoch, v2 the throttle time, v4 is flexible.
     """
@@ -183,5 +184,5 @@ class OffsetForLeaderEpochResponse(Message, api_key=23, valid='0-4', flexible='4
 
 
 def __getattr__(name: str) -> object:
-    """Find the classes of single versions that 1.x and 2.x had here (struct_names.py)."""
+    """Return the classes of single versions that 1.x and 2.x had here (struct_names.py)."""
     return import_late('kafka.protocol.struct_names').look_up(__name__, name)

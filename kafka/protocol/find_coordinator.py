@@ -1,6 +1,6 @@
-"""Which broker coordinates a group or a transactional id: FindCoordinator.
+"""FindCoordinator: the broker that coordinates a group or a transactional id.
 
-Owns the messages only. Named ConsumerMetadata in 0.8.2 and GroupCoordinator in 0.9 and 0.10.
+Named ConsumerMetadata in 0.8.2 and GroupCoordinator in 0.9 and 0.10.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from kafka.protocol.wire import Int8, Int16, Int32, Message, Route, String, Stru
 
 
 class FindCoordinatorRequest(Message, api_key=10, valid='0-6', flexible='3+', route=Route.ANY):
-    """Ask for the coordinator of a key; key type 0 is a group.
+    """Request the coordinator of a key; key type 0 is a group.
 
     v1 adds the key type, 1 for transactional ids (KIP-98). v3 is flexible, v4 takes several keys
-    (KIP-699), v6 knows key type 2, share groups (KIP-932).
+    (KIP-699), v6 adds key type 2, share groups (KIP-932).
     """
 
     key: String = v('0-3', default='')
@@ -33,9 +33,9 @@ class Coordinator(Struct):
 
 
 class FindCoordinatorResponse(Message, api_key=10, valid='0-6', flexible='3+'):
-    """The broker in charge: at the top in v0 to v3, one per key since v4 (KIP-699).
+    """The coordinator: by itself in v0 to v3, one per key since v4 (KIP-699).
 
-    v1 adds the throttle time and the error's message, v3 is flexible.
+    v1 adds the throttle time and error messages, v3 is flexible.
     """
 
     throttle_time_ms: Int32 = v('1+', default=0, ignorable=True)
@@ -48,5 +48,5 @@ class FindCoordinatorResponse(Message, api_key=10, valid='0-6', flexible='3+'):
 
 
 def __getattr__(name: str) -> object:
-    """Find the classes of single versions that 1.x and 2.x had here (struct_names.py)."""
+    """Return the classes of single versions that 1.x and 2.x had here (struct_names.py)."""
     return import_late('kafka.protocol.struct_names').look_up(__name__, name)

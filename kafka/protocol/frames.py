@@ -1,9 +1,8 @@
-"""Frames: how Kafka cuts a byte stream into requests and responses.
+"""Frames: the division of a byte stream into requests and responses.
 
-A frame is an int32 length, big-endian, and that many bytes. This file owns the cutting and the
-limit; what is inside a frame is the business of session.py. It follows the protocol guide
-("Protocol Primitives", "Network"); the default limit is the one brokers have for requests
-(``socket.request.max.bytes``).
+A frame is an int32 length, big-endian, and that number of bytes. Used by session.py, which reads
+the content. Follows the protocol guide ("Protocol Primitives", "Network"); the default limit is
+that of brokers for requests (``socket.request.max.bytes``).
 """
 
 from __future__ import annotations
@@ -18,15 +17,15 @@ __all__ = ['DEFAULT_MAX_FRAME_BYTES', 'FrameReader', 'frame', 'frame_length']
 
 DEFAULT_MAX_FRAME_BYTES = 100 * 1024 * 1024
 LENGTH_BYTES = 4
-#: A frame of which as large a piece comes is put together in memory of its own.
+#: A frame of which a piece of this size arrives is assembled in a buffer of its own.
 LARGE_PIECE_BYTES = 16 * 1024
-#: So much memory is taken for it at first; twice as much whenever that is full.
+#: The initial size of that buffer; it is doubled when it is full.
 LARGE_FRAME_BYTES = 8 * 1024 * 1024
 
 _LENGTH = struct.Struct('>i')
 
-# The first four bytes of what answers on a port that is not Kafka's. Read as a length each is far
-# beyond any limit, so this list only makes the error clearer and can never refuse a good frame.
+# The first bytes of responses from other kinds of servers. Read as a length each is far above any
+# limit, so this table only improves the error and never rejects a valid frame.
 _STRANGERS = (
     (b'HTTP', 'an HTTP answer; this is a web server'),
     (b'GET ', 'an HTTP request'),
@@ -39,62 +38,63 @@ _STRANGERS = (
     (b'220 ', 'the greeting of a mail or FTP server'),
     (b'220-', 'the greeting of a mail or FTP server'),
     (b'-ERR', 'an answer of Redis or of a mail server'),
-    (b'\x15\x03', 'a TLS alert; this port wants TLS'),
-    (b'\x16\x03', 'a TLS handshake; the peer speaks TLS and this side does not'),
+    (b'\x15\x03', 'a TLS alert; this port requires TLS'),
+    (b'\x16\x03', 'a TLS handshake; the peer uses TLS and this side does not'),
 )
 
 
 def frame(data: bytes) -> bytes:
-    """Return `data` with its length in front, ready for the wire."""
+    """Return `data` with its length prefix."""
     return _LENGTH.pack(len(data)) + data
 
 
 def frame_length(parts: Iterable[bytes]) -> bytes:
-    """Return the length of a frame, ready for the wire, that the parts follow."""
+    """Return the length prefix of a frame that consists of these parts."""
     return _LENGTH.pack(sum(map(len, parts)))
 
 
 class FrameReader:
-    """Cuts frames out of bytes that arrive in pieces of any size.
+    """Splits a byte stream, which arrives in pieces of any size, into frames.
 
-    Arguments, and attributes: max_frame_bytes: the largest length that is believed.
+    Arguments, and attributes: max_frame_bytes: the maximum length of a frame.
 
-    Memory is taken as bytes arrive, not because a length announces them: for a long frame at most
-    twice as much as has come, or LARGE_FRAME_BYTES. It is taken at once, because memory that was
-    not in use costs more than the bytes that are copied into it, and becomes the frame as it is.
+    Memory is allocated as bytes arrive, not as soon as a length announces them: for a long frame at
+    most twice the received size, or LARGE_FRAME_BYTES. The buffer is extended in few large steps,
+    because fresh memory costs more than copying the bytes, and becomes the frame without a copy.
     """
 
     def __init__(self, max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES) -> None:
         self.max_frame_bytes = max_frame_bytes
         self._buffer = bytearray()
-        self._large: Optional[BytesIO] = None  # the frame, if it is long; what follows it is above
-        self._room = 0  # how many bytes of it have memory
-        self._length: Optional[int] = None  # of the frame at the head, once it was read
-        self._missing = LENGTH_BYTES  # of the length or the frame; less than 0: more is there
+        self._large: Optional[BytesIO] = None  # a long frame; what follows it is in _buffer
+        self._room = 0  # the allocated size of _large
+        self._length: Optional[int] = None  # of the first frame, once it was read
+        self._missing = LENGTH_BYTES  # of the length or the frame; negative: more was received
 
     def __repr__(self) -> str:
         return '<FrameReader buffered=%d missing=%d>' % (self.buffered_bytes, self.missing_bytes)
 
     @property
     def missing_bytes(self) -> int:
-        """How many bytes may be read, at most, without reading into the following frame.
+        """The number of bytes that can be read without reading into the following frame.
 
-        First the rest of the length field, then the rest of the frame; 0: ask next_frame().
+        First the rest of the length field, then the rest of the frame; 0: call next_frame().
         """
         return max(0, self._missing)
 
     @property
     def buffered_bytes(self) -> int:
-        """How many bytes are held: of a frame that is not complete, or not taken yet."""
+        """The number of buffered bytes: of an incomplete frame, or not taken yet."""
         return len(self._buffer) + (0 if self._large is None else LENGTH_BYTES + self._large.tell())
 
     @property
     def inside_frame(self) -> bool:
-        """Whether a frame has begun and was not taken: a stream that ends here was cut off."""
+        """Whether a part of a frame is buffered: if the stream ends here, the frame is
+        truncated."""
         return bool(self._buffer) or self._large is not None
 
     def receive_data(self, data: Union[bytes, bytearray, memoryview]) -> None:
-        """Add bytes as they came from the peer. Raises TypeError for anything else."""
+        """Add received bytes. Raises TypeError for anything else."""
         if not isinstance(data, (bytes, bytearray, memoryview)):
             raise TypeError('data must be bytes, not %s' % type(data).__name__)
         is_inside = self._length is not None and self._missing > 0
@@ -105,7 +105,7 @@ class FrameReader:
         self._missing -= len(data)
 
     def _add_to_large(self, data: Union[bytes, bytearray, memoryview]) -> None:
-        """Add bytes to a long frame, and what is behind it to the buffer."""
+        """Add bytes to a long frame, and those after its end to the buffer."""
         large = self._large
         if large is None:
             self._large = large = BytesIO()
@@ -120,7 +120,7 @@ class FrameReader:
         large.write(data)
 
     def _reserve(self, large: BytesIO, size: int) -> None:
-        """See to it that a frame has memory for so many bytes."""
+        """Extend the buffer of a long frame to at least this size."""
         assert self._length is not None
         if size > self._room:
             filled = large.tell()
@@ -132,7 +132,7 @@ class FrameReader:
     def next_frame(self) -> Optional[bytes]:
         """Return the next frame without its length, or None until it is complete.
 
-        Raises FrameError as soon as a length shows that the peer doesn't speak Kafka.
+        Raises FrameError as soon as a length shows that the peer does not use the Kafka protocol.
         """
         if self._missing > 0:
             return None
@@ -156,11 +156,11 @@ class FrameReader:
         return body
 
     def take(self, data: bytes) -> Optional[bytes]:
-        """Add bytes as receive_data(), then do what next_frame() does."""
+        """Call receive_data(), then next_frame()."""
         if not self._buffer and self._length is None and len(data) > LENGTH_BYTES:
             (length,) = _LENGTH.unpack_from(data)
             if length == len(data) - LENGTH_BYTES and length <= self.max_frame_bytes:
-                return data[LENGTH_BYTES:]  # exactly one frame, as small answers come
+                return data[LENGTH_BYTES:]  # exactly one frame, the usual case for small responses
         self.receive_data(data)
         return self.next_frame()
 

@@ -1,6 +1,6 @@
-"""Membership of groups: the classic protocol and that of KIP-848.
+"""Group membership: the classic protocol and that of KIP-848.
 
-Owns the messages only; what members put inside the classic ones is in consumer_protocol.py.
+The metadata inside the classic messages is in consumer_protocol.py.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import List, Optional
 from kafka.internals.lazy_imports import import_late
 from kafka.protocol.wire import Bool, Bytes, Int16, Int32, Message, Route, String, Struct, Uuid, v
 
-#: What a member says of itself before it is one.
+#: The identity of a consumer that is not a member yet.
 DEFAULT_GENERATION_ID, UNKNOWN_MEMBER_ID = -1, ''
 
 
@@ -22,10 +22,10 @@ class JoinGroupRequestProtocol(Struct):
 class JoinGroupRequest(
     Message, api_key=11, valid='0-9', flexible='6+', route=Route.GROUP_COORDINATOR
 ):
-    """Enter a rebalance of a classic group with what this member supports.
+    """Join a rebalance of a classic group, with the protocols that this member supports.
 
-    v1 adds the rebalance timeout (KIP-62). From v4 on a first request without member id only
-    fetches one (KIP-394). v5 adds static members (KIP-345), v6 is flexible, v8 adds a reason
+    v1 adds the rebalance timeout (KIP-62). From v4 on a first request without member id is rejected
+    with a member id (KIP-394). v5 adds static members (KIP-345), v6 is flexible, v8 adds a reason
     (KIP-800).
     """
 
@@ -49,7 +49,7 @@ class JoinGroupResponse(Message, api_key=11, valid='0-9', flexible='6+'):
     """The generation, its leader, and for the leader all members.
 
     v2 adds the throttle time, v5 static members (KIP-345), v6 is flexible, v7 names the protocol
-    type (KIP-559), v9 can tell a leader not to assign (KIP-814).
+    type (KIP-559), v9 can tell the leader to skip the assignment (KIP-814).
     """
 
     throttle_time_ms: Int32 = v('2+', default=0, ignorable=True)
@@ -66,7 +66,7 @@ class JoinGroupResponse(Message, api_key=11, valid='0-9', flexible='6+'):
 class HeartbeatRequest(
     Message, api_key=12, valid='0-4', flexible='4+', route=Route.GROUP_COORDINATOR
 ):
-    """Say that a member of a classic group lives.
+    """Keep a member of a classic group alive.
 
     v3 adds static members (KIP-345), v4 is flexible.
     """
@@ -78,7 +78,7 @@ class HeartbeatRequest(
 
 
 class HeartbeatResponse(Message, api_key=12, valid='0-4', flexible='4+'):
-    """Whether the member still belongs. v1 adds the throttle time, v4 is flexible."""
+    """Whether the member is still in the group. v1 adds the throttle time, v4 is flexible."""
 
     throttle_time_ms: Int32 = v('1+', default=0, ignorable=True)
     error_code: Int16
@@ -128,9 +128,9 @@ class SyncGroupRequestAssignment(Struct):
 class SyncGroupRequest(
     Message, api_key=14, valid='0-5', flexible='4+', route=Route.GROUP_COORDINATOR
 ):
-    """Hand in the assignments, if leader, and ask for one's own.
+    """Submit the assignments, if leader, and request the member's own.
 
-    v3 adds static members (KIP-345), v4 is flexible, v5 repeats what was agreed on (KIP-559).
+    v3 adds static members (KIP-345), v4 is flexible, v5 repeats the chosen protocol (KIP-559).
     """
 
     group_id: String
@@ -145,7 +145,7 @@ class SyncGroupRequest(
 class SyncGroupResponse(Message, api_key=14, valid='0-5', flexible='4+'):
     """The member's assignment, still encoded.
 
-    v1 adds the throttle time, v4 is flexible, v5 repeats what was agreed on (KIP-559).
+    v1 adds the throttle time, v4 is flexible, v5 repeats the chosen protocol (KIP-559).
     """
 
     throttle_time_ms: Int32 = v('1+', default=0, ignorable=True)
@@ -185,9 +185,9 @@ class Assignment(Struct):
 
 
 class ConsumerGroupHeartbeatResponse(Message, api_key=68, valid='0-1', flexible='0+'):
-    """The member's epoch and, when it changed, the assignment.
+    """The member's epoch, and the assignment if it has changed.
 
-    v1 may refuse a regular expression.
+    v1 may reject a regular expression.
     """
 
     throttle_time_ms: Int32
@@ -200,7 +200,7 @@ class ConsumerGroupHeartbeatResponse(Message, api_key=68, valid='0-1', flexible=
 
 
 def __getattr__(name: str) -> object:
-    """Find what 1.x and 2.x had here: classes of single versions, and what members tell a group."""
+    """Return names of 1.x and 2.x: classes of single versions, and structs inside of them."""
     if name in ('ProtocolMetadata', 'MemberAssignment'):
         return getattr(import_late('kafka.protocol.group_structs'), name)
     found: object = import_late('kafka.protocol.struct_names').look_up(__name__, name)

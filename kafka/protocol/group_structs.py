@@ -1,7 +1,7 @@
-"""ProtocolMetadata and MemberAssignment: what members tell their group, as structs of 1.x.
+"""ProtocolMetadata and MemberAssignment: the consumer protocol as structs of 1.x.
 
-Owns these two structs, which programs find in ``kafka.protocol.group``. The engine's own messages
-are in consumer_protocol.py.
+Programs import them from ``kafka.protocol.group``. The messages that this package itself uses are
+in consumer_protocol.py.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ __all__ = ['MemberAssignment', 'ProtocolMetadata']
 
 
 class ProtocolMetadata(Struct):
-    """What a member wants, inside JoinGroup."""
+    """The subscription of a member, inside JoinGroup."""
 
     SCHEMA = Schema(
         ('version', Int16),
@@ -23,7 +23,7 @@ class ProtocolMetadata(Struct):
 
 
 class MemberAssignment(Struct):
-    """What a member gets, inside SyncGroup."""
+    """The assignment of a member, inside SyncGroup."""
 
     SCHEMA = Schema(
         ('version', Int16),
@@ -36,5 +36,5 @@ class MemberAssignment(Struct):
 
 
 for _cls in (ProtocolMetadata, MemberAssignment):
-    _cls.__module__ = 'kafka.protocol.group'  # where programs find them, and pickles
+    _cls.__module__ = 'kafka.protocol.group'  # their public place, which pickles refer to
 del _cls

@@ -1,9 +1,8 @@
-"""The messages of a produce request, made when somebody looks at them.
+"""A lazy sequence of messages for a produce request of 0.9.5.
 
-Owns ``MessagesLater``: what ``create_message_set`` would return, as the columns it is made from. On
-the way to a broker that keeps magic 2 nobody looks: the batch is made from the columns, and neither
-messages nor compressed sets of them ever exist (benchmarks/simple.py). Whoever does look finds what
-0.9.5 made.
+``MessagesLater`` stands for the result of ``create_message_set`` and keeps the columns that it is
+made from. For a broker with magic 2 the batch is encoded from the columns, and no message objects
+are created (benchmarks/simple.py). They are created when a program accesses them.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ Field = Optional[bytes]
 class MessagesLater(Sequence):  # type: ignore[type-arg]  # not subscriptable in Python 3.8
     """A sequence of messages, equal to the list or tuple of them.
 
-    Arguments: values, keys: of the messages, bytes or None each; codec, compresslevel: for all of
-    them together; make: returns the messages as 0.9.5 made them.
+    Arguments: values, keys: of the messages, bytes or None each; codec, compresslevel: for the
+    batch; make: creates the messages as in 0.9.5.
     """
 
     __slots__ = ('_made', '_make', 'codec', 'compresslevel', 'keys', 'values')
@@ -50,7 +49,7 @@ class MessagesLater(Sequence):  # type: ignore[type-arg]  # not subscriptable in
 
     @property
     def messages(self) -> List[Any]:
-        """The messages, the same list each time."""
+        """The messages; the same list at each access."""
         if self._made is None:
             self._made = self._make()
         return self._made

@@ -1,14 +1,13 @@
-"""KafkaProtocol of 0.9.5: requests of versions 0 and 1 as bytes, their answers as value tuples.
+"""KafkaProtocol of 0.9.5: requests of versions 0 and 1 as bytes, their responses as tuples.
 
-Owns the old layouts with topics, groups and hosts as ``bytes``.
-The same layouts are declared as messages in ``produce.py``, ``fetch.py`` and so on; they are not
-used here because their strings are text: 0.9.5 sent whatever bytes a program named its topics,
-groups and offset metadata with, text or not, and handed back what came. Its answers are generators
-too, of which a program may read as far as the bytes go. A test holds both against each other.
-Message sets are read by :mod:`kafka.record.legacy_records`.
+Topics, groups and hosts are ``bytes``. The same layouts are declared as messages in ``produce.py``,
+``fetch.py`` and so on; these are not used here because their strings are text: 0.9.5 sent topics,
+groups and offset metadata as any bytes, and returned them so. Its responses are also generators,
+which can be read as far as the bytes are valid. A test compares both implementations. Message sets
+are read by :mod:`kafka.record.legacy_records`.
 
-Decoders raise BufferUnderflowError where bytes end too early and ProtocolError where they
-contradict themselves; bytes behind the end of an answer are ignored, as by 0.9.5.
+Decoders raise BufferUnderflowError for bytes that end too early and ProtocolError for contradictory
+ones; bytes after the end of a response are ignored, as in 0.9.5.
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ __all__ = [
     'create_snappy_message',
 ]
 
-# The fewest bytes that an item of an array takes; more items than fit are not believed.
+# The minimum size of an array's item; a count that exceeds the remaining bytes is rejected.
 _TOPIC_BYTES = 2 + 4
 _INT32_BYTES, _INT64_BYTES = 4, 8
 
@@ -85,7 +84,7 @@ _INT32_BYTES, _INT64_BYTES = 4, 8
 
 
 def _pack(form: str, **fields: Any) -> bytes:
-    """Pack integers, given in order; say which one it was that cannot be packed."""
+    """Pack integers in order; the error names the one that cannot be packed."""
     try:
         return struct.pack('>' + form, *fields.values())
     except struct.error as error:
@@ -102,7 +101,7 @@ def _pack(form: str, **fields: Any) -> bytes:
 
 
 def _string(name: str, value: Any, nullable: bool = False) -> bytes:
-    """Write an int16 length and the bytes; a name in text mode may be text."""
+    """Encode an int16 length and the bytes; in text mode a name may be text."""
     if value is None and nullable:
         return b'\xff\xff'
     if not isinstance(value, bytes):
@@ -110,12 +109,12 @@ def _string(name: str, value: Any, nullable: bool = False) -> bytes:
     if not isinstance(value, bytes):
         raise TypeError('expected %s to be bytes, not %s' % (name, type(value).__name__))
     if len(value) > 0x7FFF:
-        raise ProtocolError('%s is longer than 32767 bytes: %d' % (name, len(value)))
+        raise ProtocolError('%s must have at most 32767 bytes, got %d' % (name, len(value)))
     return struct.pack('>h', len(value)) + value
 
 
 def _text(name: str, value: Any) -> bytes:
-    """Return a key or value that is no bytes as such, if it is text and text mode is on."""
+    """Return a key or value that is not bytes encoded, if it is text and text mode is enabled."""
     encoded = text_bytes(value, '%s of a message' % name)
     if encoded is None:
         raise TypeError(
@@ -125,9 +124,10 @@ def _text(name: str, value: Any) -> bytes:
 
 
 def _by_topic(payloads: Optional[Iterable[Any]], encode: Callable[[Any], bytes]) -> bytes:
-    """Write payloads as an array of topics with arrays of partitions; `encode` writes one of these.
+    """Encode payloads as an array of topics with arrays of partitions; `encode` encodes one
+    payload.
 
-    Raises: AssertionError when a partition comes twice.
+    Raises: AssertionError when a partition is repeated.
     """
     try:
         grouped = group_by_topic_and_partition(payloads or ())
@@ -140,14 +140,14 @@ def _by_topic(payloads: Optional[Iterable[Any]], encode: Callable[[Any], bytes])
         try:
             parts += [encode(payload) for payload in partitions.values()]
         except AttributeError as error:
-            raise TypeError('payloads are of another request: %s' % error) from error
+            raise TypeError('payloads are not of this request: %s' % error) from error
     return b''.join(parts)
 
 
 def _single_commit(
     protocol: Any, client_id: Any, correlation_id: Any, group: Any, payload: Any
 ) -> Optional[bytes]:
-    """Return a commit of one partition, None if it has metadata or anything is unusual."""
+    """Return a commit of one partition, None if it has metadata or is otherwise unusual."""
     if (
         vars(protocol).get('_encode_message_header') is _OWN_HEADER
         and type(payload) is OffsetCommitRequest
@@ -189,7 +189,7 @@ def _count(data: bytes, cur: int, item_bytes: int) -> Tuple[int, int]:
     """Read the length of an array whose items take at least `item_bytes` each."""
     (count,), cur = relative_unpack('>i', data, cur)
     if count < 0:
-        raise ProtocolError('array of %d items at byte %d' % (count, cur - 4))
+        raise ProtocolError('an array must have >= 0 items, got %d at byte %d' % (count, cur - 4))
     if count * item_bytes > len(data) - cur:
         raise BufferUnderflowError(
             '%d bytes are left at byte %d for %d items' % (len(data) - cur, cur, count)
@@ -206,7 +206,7 @@ _Item = Callable[[Any, bytes, int], Tuple[Any, int]]
 
 
 def _each_partition(data: Any, item_bytes: int, decode: _Item) -> Iterator[Any]:
-    """Yield what `decode` makes of each partition in an answer that is an array of topics."""
+    """Yield the result of `decode` for each partition in a response that is an array of topics."""
     data = _buffer(data)
     topics, cur = _count(data, 4, _TOPIC_BYTES)
     for _ in range(topics):
@@ -222,7 +222,7 @@ def _produced(topic: Any, data: bytes, cur: int) -> Tuple[ProduceResponse, int]:
     return ProduceResponse(topic, partition, error, offset), cur
 
 
-# Named tuples made without a call of Python each, which is dear beside decoding the message.
+# Named tuples created without a Python call for each, which costs more than decoding a message.
 _new_message = partial(tuple.__new__, Message)
 _new_offset_and_message = partial(tuple.__new__, OffsetAndMessage)
 
@@ -230,7 +230,7 @@ _new_offset_and_message = partial(tuple.__new__, OffsetAndMessage)
 def _decoded_runs(data: Any) -> Iterator[Iterable[OffsetAndMessage]]:
     """Yield the messages of a set in groups; see KafkaProtocol._decode_message_set_iter."""
     if isinstance(data, str) and len(data) < ENTRY_HEADER.size:
-        data = bytes(len(data))  # too short to be looked at, as 0.9.5 found before it looked
+        data = bytes(len(data))  # 0.9.5 did not reach the type check for so short data
     data = _buffer(data)
     empty = True
     for run in iter_runs(data):
@@ -239,7 +239,7 @@ def _decoded_runs(data: Any) -> Iterator[Iterable[OffsetAndMessage]]:
         messages = map(_new_message, fields)
         yield map(_new_offset_and_message, zip(run.offsets, messages))
     if empty and is_cut_off(data):
-        raise ConsumerFetchSizeTooSmall('the first message takes more than %d bytes' % len(data))
+        raise ConsumerFetchSizeTooSmall('the first message is larger than %d bytes' % len(data))
 
 
 def _fetched(topic: Any, data: bytes, cur: int) -> Tuple[FetchResponse, int]:
@@ -272,7 +272,7 @@ def _topic_metadata(data: bytes, cur: int) -> Tuple[TopicMetadata, int]:
     topic: Any
     topic, cur = read_short_string(data, cur)
     if topic is None:
-        raise ProtocolError('a topic without name')
+        raise ProtocolError('the name of a topic is null')
     count, cur = _count(data, cur, 2 + 4 + 4 + 4 + 4)
     partitions = []
     for _ in range(count):
@@ -287,16 +287,15 @@ def _topic_metadata(data: bytes, cur: int) -> Tuple[TopicMetadata, int]:
 class KafkaProtocol:
     """The encoders and decoders of 0.9.5 and 1.x; without state, purely for organization.
 
-    What follows is their form of 0.9.5. Called without client_id and correlation_id encoders return
-    request structs, given such a struct decoders read it: the form of 1.x, see StructProtocol.
+    This class has the form of 0.9.5. Encoders called without client_id and correlation_id return
+    request structs, and decoders accept such structs: the form of 1.x, see StructProtocol.
 
-    Encoders return the request with its length in front. client_id: bytes or None; correlation_id:
+    Encoders return the request with its length prefix. client_id: bytes or None; correlation_id:
     an int32; payloads: tuples of ``kafka.structs``, one for each partition. They raise TypeError
-    naming an argument of the wrong type, ProtocolError naming one that is out of range,
-    AssertionError when a topic and partition come twice. Decoders take the answer without its
-    length; those that yield raise while they are iterated over: BufferUnderflowError for bytes that
-    end too early, ProtocolError for bytes that contradict themselves, TypeError for what is no
-    bytes. From 0.9.5.
+    for an argument of the wrong type, ProtocolError for one that is out of range, AssertionError
+    when a topic and partition are repeated. Decoders take the response without its length; those
+    that yield raise errors during iteration: BufferUnderflowError for bytes that end too early,
+    ProtocolError for contradictory bytes, TypeError for anything but bytes. From 0.9.5.
     """
 
     PRODUCE_KEY = 0
@@ -313,14 +312,14 @@ class KafkaProtocol:
     def _encode_message_header(
         cls, client_id: Any, correlation_id: int, request_key: int, version: int = 0
     ) -> bytes:
-        """Encode what stands before the body of every request."""
+        """Encode the header of a request."""
         return _pack(
             'hhi', request_key=request_key, version=version, correlation_id=correlation_id
         ) + _string('client_id', client_id, nullable=True)
 
     @classmethod
     def _encode_message_set(cls, messages: Iterable[Any]) -> bytes:
-        """Encode messages, each under offset 0: brokers number them."""
+        """Encode messages, all with offset 0: brokers assign the offsets."""
         entries = []
         for message in _list('messages', messages):
             encoded = cls._encode_message(message)
@@ -329,16 +328,16 @@ class KafkaProtocol:
 
     @classmethod
     def _encode_message(cls, message: Any) -> bytes:
-        """Encode one Message. Raises: ProtocolError for another magic than 0."""
+        """Encode a Message. Raises: ProtocolError unless its magic is 0."""
         try:
             magic, key, value = message.magic, message.key, message.value
         except AttributeError:
             raise TypeError(
-                'messages must be made by create_message and its like, not %s'
+                'messages must be made by create_message or similar functions, not %s'
                 % type(message).__name__
             ) from None
         if magic != 0:
-            raise ProtocolError('only messages of magic 0 can be encoded, not %r' % (magic,))
+            raise ProtocolError('the magic of a message must be 0, got %r' % (magic,))
         if not isinstance(key, bytes) and key is not None:
             key = _text('key', key)
         if not isinstance(value, bytes) and value is not None:
@@ -347,10 +346,10 @@ class KafkaProtocol:
 
     @classmethod
     def _decode_message_set_iter(cls, data: Any) -> Iterator[OffsetAndMessage]:
-        """Yield the messages of a set, those inside compressed ones in their place.
+        """Yield the messages of a set, including those inside compressed messages.
 
-        A message that is cut off at the end is left out; when it is the first, it raises
-        ConsumerFetchSizeTooSmall. Other errors appear when the message in question is reached:
+        A truncated message at the end is left out; if it is the first, it raises
+        ConsumerFetchSizeTooSmall. Other errors are raised when the invalid message is reached:
         ChecksumError, ProtocolError, UnsupportedCodecError.
         """
         return chain.from_iterable(_decoded_runs(data))
@@ -359,17 +358,17 @@ class KafkaProtocol:
     def _decode_message(cls, data: Any, offset: int) -> Iterator[Tuple[int, Message]]:
         """Yield (offset, Message) for one encoded message, or for each inside a compressed one.
 
-        Inner messages come with the offsets stored with them. Raises on iteration: ChecksumError
-        before anything else is looked at; BufferUnderflowError for fewer than 6 bytes.
+        Inner messages have their stored offsets. Raises on iteration: ChecksumError before any
+        other check; BufferUnderflowError for fewer than 6 bytes.
         """
         data = _buffer(data)
         if len(data) < 6:
-            raise BufferUnderflowError('%d bytes are no message' % len(data))
+            raise BufferUnderflowError('%d bytes are too few for a message' % len(data))
         entry = _pack('qi', offset=offset, size=len(data)) + data
         for found, magic, attributes, key, value in iter_message_set(entry):
             yield found, Message(magic, attributes, key, value)
 
-    # -- requests that go to leaders -------------------------------------------------------------
+    # -- requests to leaders ---------------------------------------------------------------------
 
     @classmethod
     def encode_produce_request(
@@ -470,9 +469,9 @@ class KafkaProtocol:
         topics: Optional[Iterable[bytes]] = None,
         payloads: Optional[Iterable[bytes]] = None,
     ) -> bytes:
-        """Encode a request for metadata of topics, of all if there are none.
+        """Encode a request for metadata of topics, or of all topics if none are given.
 
-        `payloads`, when given, takes the place of `topics`.
+        `payloads`, if given, replaces `topics`.
         """
         names = _list('topics or payloads', (topics or ()) if payloads is None else payloads)
         return _framed(
@@ -483,7 +482,7 @@ class KafkaProtocol:
 
     @classmethod
     def decode_metadata_response(cls, data: Any) -> MetadataResponse:
-        """Return the MetadataResponse, brokers and topics in the order of the wire."""
+        """Return the MetadataResponse, with brokers and topics in the order of the response."""
         data = _buffer(data)
         count, cur = _count(data, 4, 4 + 2 + 4)
         brokers: List[BrokerMetadata] = []
@@ -503,7 +502,7 @@ class KafkaProtocol:
     def encode_consumer_metadata_request(
         cls, client_id: Any, correlation_id: int, payloads: bytes
     ) -> bytes:
-        """Encode the question who coordinates a group; `payloads` is its name."""
+        """Encode a request for the coordinator of a group; `payloads` is the group's name."""
         return _framed(
             cls._encode_message_header(client_id, correlation_id, cls.CONSUMER_METADATA_KEY),
             _string('payloads (the group)', payloads),
@@ -519,7 +518,7 @@ class KafkaProtocol:
         (port,), cur = relative_unpack('>i', data, cur)
         return ConsumerMetadataResponse(error, node_id, host, port)
 
-    # -- stored offsets --------------------------------------------------------------------------
+    # -- committed offsets -----------------------------------------------------------------------
 
     @classmethod
     def encode_offset_commit_request(
@@ -561,8 +560,8 @@ class KafkaProtocol:
     ) -> bytes:
         """Encode OffsetFetchRequests of a group.
 
-        Version 0 asks for what ZooKeeper has; version 1, with `from_kafka`, for what the
-        coordinator of the group has.
+        Version 0 requests the offsets in ZooKeeper; version 1, with `from_kafka`, those stored by
+        the coordinator of the group.
         """
         return _framed(
             cls._encode_message_header(
@@ -578,5 +577,5 @@ class KafkaProtocol:
         return _each_partition(data, 4 + 8 + 2 + 2, _stored)
 
 
-# What a commit need not call, unless a program has put its own in the place.
+# A commit calls this method only if a program has replaced it.
 _OWN_HEADER = vars(KafkaProtocol)['_encode_message_header']

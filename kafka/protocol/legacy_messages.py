@@ -1,8 +1,7 @@
-"""The constructors of messages that 0.9.5 offered: plain ones, and compressed sets of them.
+"""The constructors of messages in 0.9.5: plain ones, and compressed sets of them.
 
-Owns ``create_message`` and its like. Programs reach them through ``kafka.protocol`` or
-``kafka.protocol.legacy`` and replace them there; each looks the others up where a program may have
-put its own, and the bytes inside compressed messages are made by ``KafkaProtocol``.
+Programs use them through ``kafka.protocol`` or ``kafka.protocol.legacy`` and may replace them
+there; each looks up the others in these modules, and encodes inner messages by ``KafkaProtocol``.
 """
 
 from __future__ import annotations
@@ -22,27 +21,27 @@ ALL_CODECS = (CODEC_NONE, CODEC_GZIP, CODEC_SNAPPY)
 
 
 def create_message(payload: Any, key: Any = None) -> Message:
-    """Return a plain Message; neither argument is looked at (0.9.5)."""
+    """Return a plain Message; the arguments are not checked (0.9.5)."""
     return Message(0, 0, key, payload)
 
 
 def create_gzip_message(
     payloads: Iterable[Tuple[Any, Any]], key: Any = None, compresslevel: Optional[int] = None
 ) -> Message:
-    """Return one Message that holds (value, key) pairs compressed with gzip.
+    """Return one Message that contains (value, key) pairs compressed with gzip.
 
     Arguments: key: of the outer message; compresslevel: 1 to 9, None for 9.
-    Raises: TypeError for what is no pair of bytes or None. From 0.9.5.
+    Raises: TypeError for anything but pairs of bytes or None. From 0.9.5.
     """
     compressed = gzip_encode(_inner_set(payloads), compresslevel=compresslevel)
     return Message(0, CODEC_GZIP & ATTRIBUTE_CODEC_MASK, key, compressed)
 
 
 def create_snappy_message(payloads: Iterable[Tuple[Any, Any]], key: Any = None) -> Message:
-    """Return one Message that holds (value, key) pairs compressed with snappy.
+    """Return one Message that contains (value, key) pairs compressed with snappy.
 
-    Raises: NotImplementedError when no snappy library is installed; TypeError for what is no pair
-        of bytes or None. From 0.9.5.
+    Raises: NotImplementedError when no snappy library is installed; TypeError for anything but
+        pairs of bytes or None. From 0.9.5.
     """
     return Message(0, CODEC_SNAPPY & ATTRIBUTE_CODEC_MASK, key, snappy_encode(_inner_set(payloads)))
 
@@ -53,10 +52,10 @@ def create_message_set(
     key: Any = None,
     compresslevel: Optional[int] = None,
 ) -> List[Message]:
-    """Return (value, key) pairs as a list of Messages, or of one that holds them compressed.
+    """Return (value, key) pairs as a list of Messages, or of one that contains them compressed.
 
-    Arguments: codec: CODEC_NONE, CODEC_GZIP or CODEC_SNAPPY; key: of the message that holds the
-        others; compresslevel: of gzip, 1 to 9, None for 9.
+    Arguments: codec: CODEC_NONE, CODEC_GZIP or CODEC_SNAPPY; key: of the compressed message;
+        compresslevel: of gzip, 1 to 9, None for 9.
     Raises: UnsupportedCodecError for another codec; otherwise as the constructors. From 0.9.5.
     """
     if codec == CODEC_NONE:
@@ -66,7 +65,7 @@ def create_message_set(
         return [_current('create_gzip_message')(messages, key, compresslevel)]
     if codec == CODEC_SNAPPY:
         return [_current('create_snappy_message')(messages, key)]
-    raise UnsupportedCodecError('codec %r is none of 0, 1 (gzip) and 2 (snappy)' % (codec,))
+    raise UnsupportedCodecError('codec must be 0, 1 (gzip) or 2 (snappy), got %r' % (codec,))
 
 
 def _inner_set(payloads: Iterable[Tuple[Any, Any]]) -> bytes:
@@ -85,7 +84,7 @@ def _pairs(payloads: Iterable[Any]) -> Iterator[Tuple[Any, Any]]:
 
 
 def _current(name: str) -> Any:
-    """Return a constructor as a program may have replaced it: in ``kafka.protocol``, or legacy."""
+    """Return a constructor, or its replacement by a program in ``kafka.protocol`` or legacy."""
     replaced = vars(sys.modules['kafka.protocol']).get(name)
     if replaced is not None and replaced is not globals()[name]:
         return replaced
@@ -93,5 +92,5 @@ def _current(name: str) -> Any:
 
 
 def _legacy() -> Any:
-    """Return the module that programs came through to get here."""
+    """Return the module through which these functions are used."""
     return sys.modules['kafka.protocol.legacy']

@@ -1,7 +1,7 @@
 """KafkaProtocol of 1.x: the same encoders and decoders with request and response structs.
 
-Owns that form, and how a call tells which of the two it means. The structs are those of
-:mod:`kafka.protocol.versioned`; the form with bytes is :mod:`kafka.protocol.legacy`.
+It also decides which form a call means. The structs are those of :mod:`kafka.protocol.versioned`;
+the form with bytes is :mod:`kafka.protocol.legacy`.
 """
 
 from __future__ import annotations
@@ -52,20 +52,20 @@ _C = TypeVar('_C')
 
 Grouped = List[Tuple[Any, List[Any]]]
 
-# What makes message sets, as this package has it: programs may replace it.
+# The methods that encode message sets; programs may replace them.
 _ENCODERS = ('_encode_message_set', '_encode_message')
 _OWN: Dict[str, Any] = {}
 
 _INT16, _INT32 = 1 << 15, 1 << 31
 
-# Named tuples made without a call of Python each, which is dear beside decoding the message.
+# Named tuples created without a Python call for each, which costs more than decoding a message.
 _new_offset_and_message = functools.partial(tuple.__new__, OffsetAndMessage)
 _new_produced = functools.partial(tuple.__new__, ProduceResponse)
 _new_committed = functools.partial(tuple.__new__, OffsetCommitResponse)
 
 
 def _may_wait(protocol: Any, payload: Any, timeout: Any) -> bool:
-    """Tell whether messages can be encoded later, with nothing left that could fail then."""
+    """Return True if messages can be encoded later, because nothing in them can fail then."""
     present = vars(protocol)
     return (
         all(present.get(name) is own for name, own in _OWN.items())
@@ -77,20 +77,20 @@ def _may_wait(protocol: Any, payload: Any, timeout: Any) -> bool:
 
 
 def _name(name: Any, argument: str) -> str:
-    """Return a name as text. Raises: TypeError, ValueError naming the argument it cannot be."""
+    """Return a name as text. Raises: TypeError, ValueError naming the argument."""
     if type(name) is str and name.isascii() and len(name) < _INT16:
         return name
     encoded = name_bytes(name, argument)
     if len(encoded) >= _INT16:
-        raise ValueError('%s is longer than 32767 bytes: %d' % (argument, len(encoded)))
+        raise ValueError('%s must have at most 32767 bytes, got %d' % (argument, len(encoded)))
     try:
         return encoded.decode('utf-8')
     except UnicodeDecodeError:
-        raise ValueError('%s is no UTF-8: %r' % (argument, name)) from None
+        raise ValueError('%s must be UTF-8, got %r' % (argument, name)) from None
 
 
 def _by_topic(payloads: Optional[Iterable[Any]], fields: Callable[[Any], Any]) -> Grouped:
-    """Return [(topic, [what `fields` makes of each payload])] in the order of the payloads."""
+    """Return [(topic, [result of `fields` for each payload])] in the order of the payloads."""
     grouped: Dict[str, Dict[int, Any]] = {}
     try:
         if type(payloads) is list and len(payloads) == 1 and type(payloads[0].partition) is int:
@@ -103,7 +103,7 @@ def _by_topic(payloads: Optional[Iterable[Any]], fields: Callable[[Any], Any]) -
                 raise AssertionError('more than one payload for %r %r' % (topic, partition))
             partitions[partition] = fields(payload)
     except AttributeError as error:
-        raise TypeError('payloads are of another request: %s' % error) from error
+        raise TypeError('payloads are not of this request: %s' % error) from error
     return [(topic, list(partitions.values())) for topic, partitions in grouped.items()]
 
 
@@ -116,13 +116,13 @@ def _items(response: Any) -> List[Tuple[Any, ...]]:
 
 
 class StructProtocol:
-    """The encoders and decoders of 1.x, as KafkaProtocol has them beside those of 0.9.5.
+    """The encoders and decoders of 1.x, which KafkaProtocol has in addition to those of 0.9.5.
 
     Encoders take the tuples of ``kafka.structs``, one for each partition, and return request
-    structs. They raise TypeError for what is no such tuple and, naming it, for what is in one and
-    of a wrong type; ValueError for a name that is none; AssertionError when a topic and partition
-    come twice. Numbers out of range are found when the request is sent. Decoders take response
-    structs and return lists of such tuples.
+    structs. They raise TypeError for other objects and for fields of a wrong type, which are named;
+    ValueError for an invalid name; AssertionError when a topic and partition are repeated. Numbers
+    out of range are detected when the request is sent. Decoders take response structs and return
+    lists of such tuples.
     """
 
     _encode_message_set: Callable[[Iterable[Any]], bytes]
@@ -131,7 +131,7 @@ class StructProtocol:
     def encode_produce_request(
         cls, payloads: Optional[Iterable[Any]] = (), acks: int = 1, timeout: int = 1000
     ) -> Request:
-        """Return a request to write messages; `timeout` is in ms.
+        """Return a request to append messages; `timeout` is in ms.
 
         Raises: ValueError for acks other than 1, 0 and -1.
         """
@@ -158,7 +158,7 @@ class StructProtocol:
         max_wait_time: int = 100,
         min_bytes: int = 4096,
     ) -> Request:
-        """Return a request to read messages, for which the broker waits `max_wait_time` ms."""
+        """Return a request to fetch messages; the broker waits at most `max_wait_time` ms."""
 
         def fields(payload: Any) -> Tuple[int, int, int]:
             offset = whole_number(payload.offset, 'offset')
@@ -173,8 +173,8 @@ class StructProtocol:
     def decode_fetch_response(cls, response: Any) -> List[FetchResponse]:
         """Return a FetchResponsePayload for each partition, its messages as a list.
 
-        The last message is a PartialMessage where the set was cut off. Raises: ChecksumError,
-        ProtocolError, UnsupportedCodecError for a message that cannot be read and is the first.
+        The last message is a PartialMessage if the set was truncated. Raises: ChecksumError,
+        ProtocolError, UnsupportedCodecError if the first message cannot be decoded.
         """
         return [
             FetchResponse(
@@ -185,10 +185,10 @@ class StructProtocol:
 
     @classmethod
     def decode_message_set(cls, messages: Any) -> Iterator[OffsetAndMessage]:
-        """Yield OffsetAndMessage for each message of a set, those inside compressed ones too.
+        """Yield OffsetAndMessage for each message of a set, including those in compressed messages.
 
-        Arguments: messages: the bytes, or [(offset, size, Message)] as MessageSet.decode() gives.
-        A message that was cut off comes last, as a PartialMessage without offset.
+        Arguments: messages: the bytes, or [(offset, size, Message)] as from MessageSet.decode().
+        A truncated message comes last, as a PartialMessage without offset.
         """
         if isinstance(messages, MessageSet) and messages.columns:
             return chain.from_iterable(map(_of_columns, messages.columns))
@@ -218,7 +218,7 @@ class StructProtocol:
 
     @classmethod
     def encode_list_offset_request(cls, payloads: Optional[Iterable[Any]] = ()) -> Request:
-        """Return a request for one offset by time, of brokers since 0.10.1 (1.4)."""
+        """Return a request for one offset by time, for brokers since 0.10.1 (1.4)."""
 
         def fields(payload: Any) -> Tuple[int, int]:
             return payload.partition, whole_ms(payload.time, 'time')
@@ -232,7 +232,7 @@ class StructProtocol:
 
     @classmethod
     def encode_metadata_request(cls, topics: Any = (), payloads: Any = None) -> Request:
-        """Return a request for metadata; `payloads`, when given, takes the place of `topics`."""
+        """Return a request for metadata; `payloads`, if given, replaces `topics`."""
         names = topics if payloads is None else payloads
         if isinstance(names, (str, bytes)):
             raise TypeError('topics must be a list, not %s' % type(names).__name__)
@@ -245,7 +245,7 @@ class StructProtocol:
 
     @classmethod
     def encode_consumer_metadata_request(cls, payloads: Any) -> Request:
-        """Return the question who coordinates a group; `payloads` is its name."""
+        """Return a request for the coordinator of a group; `payloads` is the group's name."""
         return GroupCoordinatorRequest_v0(_name(payloads, 'payloads (the group)'))
 
     @classmethod
@@ -277,7 +277,7 @@ class StructProtocol:
     def encode_offset_fetch_request(
         cls, group: Any, payloads: Optional[Iterable[Any]], from_kafka: bool = False
     ) -> Request:
-        """Return a request for stored offsets of a group: from ZooKeeper, or its coordinator."""
+        """Return a request for committed offsets: from ZooKeeper, or the coordinator."""
         request = OffsetFetchRequest_v1 if from_kafka else OffsetFetchRequest_v0
         return request(_name(group, 'group'), _by_topic(payloads, lambda p: p.partition))
 
@@ -301,9 +301,9 @@ def _of_columns(part: Columns) -> Iterator[OffsetAndMessage]:
 
 
 def _read(data: bytes) -> Iterator[OffsetAndMessage]:
-    """Yield the messages of a set in bytes, with CRCs checked.
+    """Yield the messages of a set in bytes, with their CRCs checked.
 
-    What cannot be read ends them; the fetch that begins there raises what is wrong.
+    An invalid message ends the iteration; the fetch that begins at it raises the error.
     """
     first = True
     try:
@@ -318,27 +318,27 @@ def _read(data: bytes) -> Iterator[OffsetAndMessage]:
         yield OffsetAndMessage(None, PartialMessage())  # type: ignore[arg-type]
 
 
-# ---------------------------------------------------------------- which form a call means
+# ---------------------------------------------------------------- the two forms of a call
 
 Arguments = Tuple[Any, ...]
 
 
 def _has_ids(args: Arguments, kwargs: Dict[str, Any]) -> bool:
-    """Tell by its first argument whether an encoder's call has client id and correlation id."""
+    """Return True if an encoder's call has client id and correlation id, by its first argument."""
     if 'client_id' in kwargs or 'correlation_id' in kwargs:
         return True
     return len(args) > 1 and isinstance(args[0], (bytes, str, int, type(None)))
 
 
 def _has_ids_before_a_group(args: Arguments, kwargs: Dict[str, Any]) -> bool:
-    """Tell it where the form of 1.x begins with a name as well: by the number behind it."""
+    """The same if the form of 1.x begins with a name too: the number after it decides."""
     if 'client_id' in kwargs or 'correlation_id' in kwargs:
         return True
     return len(args) > 3 or (len(args) > 1 and isinstance(args[1], int))
 
 
 def _has_bytes(args: Arguments, kwargs: Dict[str, Any]) -> bool:
-    """Tell whether a decoder was called with bytes, or with what can be no struct either."""
+    """Return True if a decoder was called with bytes, or another value that is not a struct."""
     return 'data' in kwargs or (
         bool(args)
         and isinstance(args[0], (bytes, bytearray, memoryview, str, int, float, type(None)))
@@ -353,7 +353,7 @@ def _told_by(name: str) -> Callable[[Arguments, Dict[str, Any]], bool]:
 
 
 def also_structs(protocol: _C) -> _C:
-    """Give a class with the methods of 0.9.5 those of StructProtocol too, by the same names."""
+    """Add the methods of StructProtocol to a class with those of 0.9.5, under the same names."""
     _OWN.update((name, vars(protocol)[name]) for name in _ENCODERS)
     for name, method in vars(StructProtocol).items():
         if isinstance(method, classmethod):

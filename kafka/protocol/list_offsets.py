@@ -1,6 +1,6 @@
-"""Looking up offsets by time: ListOffsets, named Offset before 0.10.1.
+"""ListOffsets, named Offset before 0.10.1: offsets by time.
 
-Owns the messages only. Version 0 is a different question from all later ones (KIP-79).
+Version 0 requests something else than all later ones (KIP-79).
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class ListOffsetsTopic(Struct):
 
 
 class ListOffsetsRequest(Message, api_key=2, valid='0-11', flexible='6+', route=Route.LEADER):
-    """Ask for the offset at a time in milliseconds, or -1 latest, -2 earliest.
+    """Request the offset at a time in milliseconds, or -1 latest, -2 earliest.
 
-    v0 asks for up to ``max_num_offsets`` segment starts, v1 for one offset (KIP-79). v2 knows
+    v0 requests up to ``max_num_offsets`` segment starts, v1 one offset (KIP-79). v2 adds
     isolation levels (KIP-98), v4 leader epochs (KIP-320), v6 is flexible. New special times:
     -3 greatest timestamp in v7 (KIP-734), -4 local start in v8 (KIP-405), -5 tiered end in v9
     (KIP-1005), -6 earliest pending upload in v11 (KIP-1023). v10 adds a timeout (KIP-1075).
@@ -54,7 +54,7 @@ class ListOffsetsTopicResponse(Struct):
 
 
 class ListOffsetsResponse(Message, api_key=2, valid='0-11', flexible='6+'):
-    """The offset found in each partition, -1 for none.
+    """The offset of each partition, -1 if there is none.
 
     v0 lists offsets in ``old_style_offsets``, v1 gives one with its timestamp (KIP-79), v2 adds
     the throttle time, v4 the leader epoch (KIP-320), v6 is flexible.
@@ -65,7 +65,7 @@ class ListOffsetsResponse(Message, api_key=2, valid='0-11', flexible='6+'):
 
 
 def __getattr__(name: str) -> object:
-    """Find the classes of single versions, and the special times, that 2.x had here."""
+    """Return the classes of single versions, and the special times, that 2.x had here."""
     if name in ('OffsetResetStrategy', 'UNKNOWN_OFFSET'):
         return getattr(import_late('kafka.protocol.offset'), name)
     return import_late('kafka.protocol.struct_names').look_up(__name__, name)

@@ -1,8 +1,7 @@
-"""Messages of magic 0 and 1 as objects, and sets of them: what 1.x handed out and took.
+"""Messages of magic 0 and 1 as objects, and sets of them, as in 1.x.
 
-Owns ``Message``, ``PartialMessage`` and ``MessageSet`` of 1.x. Bytes are made and read by
-:mod:`kafka.record.legacy_records` and its decoder; this is the form in which programs see them, one
-object each, wrappers not taken apart.
+:mod:`kafka.record.legacy_records` and its decoder handle the bytes; these are the objects for
+programs, one per message, without decompressing wrapper messages.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ Entry = Tuple[Optional[int], Optional[int], Any]
 
 
 def _text(name: str, value: Any) -> bytes:
-    """Return a key or value that is no bytes as such, if it is text and text mode is on."""
+    """Return a key or value that is not bytes encoded, if it is text and text mode is enabled."""
     encoded = text_bytes(value, name)
     if encoded is None:
         raise AssertionError('%s must be bytes or None, not %s' % (name, type(value).__name__))
@@ -37,7 +36,7 @@ def _text(name: str, value: Any) -> bytes:
 
 
 class PartialMessage(bytes):
-    """Stands for a message that was cut off at the end of a set (1.x)."""
+    """A truncated message at the end of a set (1.x)."""
 
     def __repr__(self) -> str:
         return 'PartialMessage(%s)' % super().__repr__()
@@ -45,22 +44,22 @@ class PartialMessage(bytes):
 
 _KEY_AND_VALUE = (('key', Bytes), ('value', Bytes))
 
-# The fields of a plain message without a key.
+# The default fields, those of a plain message without a key.
 _PLAIN = {'key': None, 'magic': 0, 'attributes': 0, 'timestamp': None}
 
 
 class Message:
-    """A message as it is stored (1.x); another class than the value tuple of ``kafka.structs``.
+    """A stored message (1.x); another class than the named tuple of ``kafka.structs``.
 
     Arguments: value, key: bytes or None; magic: 0 or 1; attributes: the codec in bits 0 to 2, the
-    type of the timestamp in bit 3; crc: kept as it is until encode(); timestamp: ms, for magic 1
-    only, whose default is now.
+    type of the timestamp in bit 3; crc: kept until encode(); timestamp: ms, for magic 1 only; now
+    by default.
 
-    In text mode (kafka.util.set_text_mode) value and key may be str, and become bytes here.
+    In text mode (kafka.util.set_text_mode) value and key may be str and are encoded here.
     Raises: AssertionError for a value or key of another type, and a timestamp with magic 0.
     """
 
-    # Each can be set for many messages at a time: messages_of().
+    # Slots, so that messages_of() can set a field of many messages at a time.
     __slots__ = ('__dict__', '_crc', 'attributes', 'key', 'magic', 'timestamp', 'value')
 
     CODEC_MASK = 0x07
@@ -68,7 +67,7 @@ class Message:
     CODEC_SNAPPY = 0x02
     CODEC_LZ4 = 0x03
     TIMESTAMP_TYPE_MASK = 0x08
-    HEADER_SIZE = 22  # everything but key and value, in magic 1
+    HEADER_SIZE = 22  # without key and value, in magic 1
     SCHEMAS: ClassVar[List[Schema]] = [
         Schema(('crc', Int32), ('magic', Int8), ('attributes', Int8), *_KEY_AND_VALUE),
         Schema(
@@ -109,7 +108,7 @@ class Message:
         self._crc = crc
 
     def __getattr__(self, name: str) -> Any:
-        """Return a field that messages_of() did not set."""
+        """Return the default of a field that messages_of() did not set."""
         try:
             return _PLAIN[name]
         except KeyError:
@@ -121,14 +120,14 @@ class Message:
 
     @property
     def crc(self) -> int:
-        """The CRC-32 of what follows it, signed, as it was read, given or last computed."""
+        """The signed CRC-32 of the following fields, as it was read, given or last computed."""
         if not hasattr(self, '_crc'):
-            self.encode()  # it was found right when it was read
+            self.encode()  # it was verified when the message was read
         return self._crc
 
     @crc.setter
     def crc(self, crc: int) -> None:
-        """Set the CRC, which encode() computes anew."""
+        """Set the CRC, which encode() overwrites."""
         self._crc = crc
 
     def _fields(self) -> Tuple[Any, ...]:
@@ -149,13 +148,13 @@ class Message:
 
     @property
     def timestamp_type(self) -> Optional[int]:
-        """None for magic 0; else 0 for the time of creation, 8 for that of the log."""
+        """None for magic 0; else 0 for CreateTime, 8 for LogAppendTime."""
         return self.attributes & self.TIMESTAMP_TYPE_MASK if self.magic else None
 
     def encode(self) -> bytes:
-        """Return the bytes, without offset and size, and keep the CRC computed for them.
+        """Return the bytes, without offset and size, and store their CRC.
 
-        Raises: ProtocolError for a number that does not fit, TypeError for what is no number.
+        Raises: ProtocolError for a number out of range, TypeError for a value that is not a number.
         """
         encoded = encode_message(
             self.key,
@@ -169,9 +168,9 @@ class Message:
 
     @classmethod
     def decode(cls, data: Any) -> Message:
-        """Read one message from bytes or a stream; its CRC is not compared.
+        """Decode one message from bytes or a stream; its CRC is not verified.
 
-        Raises: ProtocolError when the bytes are no message.
+        Raises: ProtocolError for invalid bytes.
         """
         raw = _bytes(data)
         found = decode_message(raw, check=False)
@@ -179,7 +178,7 @@ class Message:
         return cls(found.value, found.key, found.magic, found.attributes, crc, found.timestamp)
 
     def validate_crc(self) -> bool:
-        """Tell whether the CRC belongs to the other fields."""
+        """Return True if the CRC matches the other fields."""
         kept = self.crc
         try:
             return crc32(self.encode()[4:]) == kept & 0xFFFFFFFF
@@ -187,23 +186,23 @@ class Message:
             self.crc = kept
 
     def is_compressed(self) -> bool:
-        """Tell whether the value is a compressed message set."""
+        """Return True if the value is a compressed message set."""
         return bool(self.attributes & self.CODEC_MASK)
 
     def decompress(self) -> List[Entry]:
-        """Return the message set inside, as MessageSet.decode() does.
+        """Return the message set in the value, as MessageSet.decode() does.
 
-        Raises: UnsupportedCodecError for a codec that is missing; ProtocolError for damaged bytes.
+        Raises: UnsupportedCodecError for a codec that is missing; ProtocolError for invalid bytes.
         """
         codec = self.attributes & self.CODEC_MASK
         if self.value is None:
-            raise ProtocolError('a compressed message has no value')
+            raise ProtocolError('the value of a compressed message is null')
         inner = decompress(codec, self.value, self.magic, DEFAULT_LIMIT_BYTES)
         return MessageSet.decode(inner, bytes_to_read=len(inner))
 
 
 class MessageSet:
-    """Encode and decode rows of messages (1.x); without state."""
+    """Encodes and decodes message sets (1.x); without state."""
 
     HEADER_SIZE = 12  # offset and size of an entry
 
@@ -211,9 +210,9 @@ class MessageSet:
     def encode(cls, items: Any, size: bool = True, recalc_message_size: bool = True) -> bytes:
         """Return a message set.
 
-        Arguments: items: (offset, encoded message) pairs; or a BytesIO that holds a set with its
-        size in front, which is returned as it is; or the bytes of a set; size: write the size in
-        front; recalc_message_size: without effect.
+        Arguments: items: (offset, encoded message) pairs; or a BytesIO with a set after its size,
+        which is returned unchanged; or the bytes of a set; size: prefix the size;
+        recalc_message_size: no effect.
         """
         if isinstance(items, io.BytesIO):
             return items.getvalue()
@@ -228,12 +227,12 @@ class MessageSet:
 
     @classmethod
     def decode(cls, data: Any, bytes_to_read: Optional[int] = None) -> List[Entry]:
-        """Return [(offset, size, Message)]; CRCs are not compared, wrappers not taken apart.
+        """Return [(offset, size, Message)]; CRCs are not verified, nothing is decompressed.
 
-        What does not fit into the bytes ends the list as (None, None, PartialMessage()).
+        An incomplete message ends the list as (None, None, PartialMessage()).
 
-        Arguments: data: bytes or a stream; bytes_to_read: the size of the set, None where it
-        stands in front. Raises ValueError where that should stand and does not.
+        Arguments: data: bytes or a stream; bytes_to_read: the size of the set, None if the size
+        comes first. Raises ValueError if it is missing there.
         """
         stream = io.BytesIO(data) if isinstance(data, (bytes, bytearray, memoryview)) else data
         if bytes_to_read is None:
@@ -242,7 +241,7 @@ class MessageSet:
 
     @classmethod
     def repr(cls, messages: Any) -> str:
-        """Return how a set is shown in the repr of a struct."""
+        """Return the representation of a set in the repr of a struct."""
         return repr(messages)
 
 
@@ -253,7 +252,7 @@ def _entries(data: bytes) -> Iterator[Entry]:
             offset, size = ENTRY_HEADER.unpack_from(data, pos)
             start = pos + ENTRY_HEADER.size
             if size < 0 or start + size > len(data):
-                raise ProtocolError('an entry of %d bytes does not fit' % size)
+                raise ProtocolError('an entry of %d bytes exceeds the message set' % size)
             entry = offset, size, Message.decode(data[start : start + size])
         except (struct.error, ProtocolError):
             yield None, None, PartialMessage()
@@ -269,11 +268,11 @@ def messages_of(
     attributes: int,
     timestamps: Optional[Iterable[Optional[int]]],
 ) -> List[Message]:
-    """Return what was read as columns, whose CRCs were found right; None: no message has any.
+    """Return messages from columns, with CRCs that were verified; None: no message has the field.
 
-    One field of all messages at a time, without a call of Python for each of them, which would be
-    dear beside decoding: benchmarks/simple.py --only consume. What is as in a plain message is left
-    to Message.__getattr__.
+    Each field is set for all messages at a time; a Python call per message would cost more than
+    decoding: benchmarks/simple.py --only consume. Fields with default values are left to
+    Message.__getattr__.
     """
     messages = list(map(Message.__new__, repeat(Message, len(values))))
     columns: List[Tuple[str, Optional[Iterable[Any]]]] = [
@@ -290,7 +289,7 @@ def messages_of(
 
 
 def messages_of_runs(runs: Iterable[Run]) -> Iterator[Tuple[int, Message]]:
-    """Yield (offset, Message) for what was decoded by runs."""
+    """Yield (offset, Message) for runs of decoded messages."""
     for run in runs:
         stamps = run.timestamps if run.magic else None
         messages = messages_of(run.values, run.keys, run.magic, run.attributes, stamps)
@@ -298,7 +297,7 @@ def messages_of_runs(runs: Iterable[Run]) -> Iterator[Tuple[int, Message]]:
 
 
 def is_cut_off(data: bytes) -> bool:
-    """Tell whether a message set ends inside an entry, by the sizes of its entries alone."""
+    """Return True if a message set ends inside an entry, by the sizes of its entries alone."""
     pos = 0
     while pos + ENTRY_HEADER.size <= len(data):
         pos += ENTRY_HEADER.size + ENTRY_HEADER.unpack_from(data, pos)[1]

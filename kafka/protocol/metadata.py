@@ -1,7 +1,6 @@
-"""Who leads what: Metadata, and DescribeTopicPartitions, which reads the same page by page.
+"""Metadata, and DescribeTopicPartitions, which returns similar information page by page.
 
-Owns the messages only, as the protocol guide lists them; what the cluster looks like is remembered
-elsewhere.
+In the order of the protocol guide. kafka.cluster stores the result.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ class MetadataRequestTopic(Struct):
 
 
 class MetadataRequest(Message, api_key=3, valid='0-13', flexible='9+', route=Route.ANY):
-    """Ask about topics; null means all of them from v1 on, an empty list in v0.
+    """Request metadata of topics; null means all of them from v1 on, an empty list in v0.
 
-    v4 can keep the broker from creating topics, v8 asks for permitted operations (KIP-430), v9 is
-    flexible, v10 may name topics by id (KIP-516) and v11 moves the cluster's operations to
+    v4 can prevent the broker from creating topics, v8 requests authorized operations (KIP-430), v9
+    is flexible, v10 may name topics by id (KIP-516) and v11 moves the cluster's operations to
     DescribeCluster (KIP-700). v12 accepts ids without names.
     """
 
@@ -72,9 +71,9 @@ class MetadataResponse(Message, api_key=3, valid='0-13', flexible='9+'):
     """Brokers, topics and the leader of each partition.
 
     v1 adds racks, the controller and internal topics, v2 the cluster id (KIP-78), v3 the throttle
-    time, v5 offline replicas (KIP-112), v7 leader epochs (KIP-320), v8 permitted operations
+    time, v5 offline replicas (KIP-112), v7 leader epochs (KIP-320), v8 authorized operations
     (KIP-430), v9 is flexible, v10 adds topic ids (KIP-516), v12 allows topics without a name. v13
-    adds an error for the whole, by which a broker asks for a new bootstrap (KIP-1102).
+    adds an error for the whole, by which a broker requests a rebootstrap (KIP-1102).
     """
 
     throttle_time_ms: Int32 = v('3+', default=0, ignorable=True)
@@ -98,7 +97,7 @@ class Cursor(Struct):
 class DescribeTopicPartitionsRequest(
     Message, api_key=75, valid='0', flexible='0+', route=Route.ANY
 ):
-    """Ask about topics page by page, with the eligible leader replicas (KIP-966)."""
+    """Request topics page by page, with the eligible leader replicas (KIP-966)."""
 
     topics: List[TopicRequest]
     response_partition_limit: Int32 = v(default=2000)
@@ -127,7 +126,7 @@ class DescribeTopicPartitionsResponseTopic(Struct):
 
 
 class DescribeTopicPartitionsResponse(Message, api_key=75, valid='0', flexible='0+'):
-    """One page of topics, and where the next begins (KIP-966)."""
+    """One page of topics, and the cursor of the next (KIP-966)."""
 
     throttle_time_ms: Int32
     topics: List[DescribeTopicPartitionsResponseTopic]
@@ -135,5 +134,5 @@ class DescribeTopicPartitionsResponse(Message, api_key=75, valid='0', flexible='
 
 
 def __getattr__(name: str) -> object:
-    """Find the classes of single versions that 1.x and 2.x had here (struct_names.py)."""
+    """Return the classes of single versions that 1.x and 2.x had here (struct_names.py)."""
     return import_late('kafka.protocol.struct_names').look_up(__name__, name)

@@ -1,9 +1,8 @@
-"""What a broker serves, as ApiVersions tells it.
+"""Version negotiation: the ApiVersions request, and the versions that a broker supports.
 
-Owns: the question, how its answers are read when the broker does not know the version it was asked
-in (KIP-511), and which of the listed versions are worth sending (KIP-35, and two lists that promise
-too much). Does not own: the conversation around it (session.py), brokers that do not know the
-question at all (probe.py).
+It reads responses of brokers that do not know the requested version (KIP-511), and corrects the
+listed versions (KIP-35; two kinds of brokers list too many). Called by session.py; probe.py handles
+brokers without ApiVersions.
 """
 
 from __future__ import annotations
@@ -30,27 +29,27 @@ Ranges = Mapping[int, Tuple[int, int]]
 
 SOFTWARE_NAME = 'kafka-evergreen'
 UNSUPPORTED_VERSION = 35
-LEADER_AND_ISR = 4  # an API between ZooKeeper's brokers
+LEADER_AND_ISR = 4  # an API between brokers with ZooKeeper
 
 _RESPONSE_START = struct.Struct('>ih')  # correlation id, and the error code that opens the body
 
 
 class BrokerVersions(NamedTuple):
-    """What a broker serves."""
+    """The versions and features that a broker supports."""
 
-    ranges: Dict[int, Tuple[int, int]]  # api key -> (lowest, highest) version worth sending
+    ranges: Dict[int, Tuple[int, int]]  # api key -> (lowest, highest) version to use
     supported_features: Dict[str, Tuple[int, int]] = {}  # name -> (lowest, highest) level
-    finalized_features: Dict[str, int] = {}  # name -> level in force
-    finalized_features_epoch: int = -1  # -1: the broker gave none
+    finalized_features: Dict[str, int] = {}  # name -> finalized level
+    finalized_features_epoch: int = -1  # -1: absent in the response
 
 
 def usable_versions(listed: Ranges) -> Dict[int, Tuple[int, int]]:
-    """Return the version ranges that a broker really serves, given those that it lists.
+    """Return the version ranges that a broker really supports, given those that it lists.
 
-    Two lists say more than is true. Brokers from 4.0 on list Produce from 0 up, for the sake of old
-    librdkafka, and serve it from 3 up (KAFKA-18659). KRaft brokers, recognised by not listing the
-    APIs between ZooKeeper's brokers, list versions 0 of OffsetCommit and OffsetFetch up to 3.9 and
-    answer them with error 35, since those mean offsets in ZooKeeper.
+    Two kinds of lists contain too much. Brokers from 4.0 on list Produce from 0 on, for old
+    librdkafka, but support it from 3 on (KAFKA-18659). KRaft brokers, recognised by the absence of
+    the APIs between brokers with ZooKeeper, list version 0 of OffsetCommit and OffsetFetch up to
+    3.9 but respond with error 35, since it means offsets in ZooKeeper.
     """
     ranges = {key: (low, high) for key, (low, high) in listed.items() if 0 <= low <= high}
     lift = []
@@ -67,7 +66,7 @@ def usable_versions(listed: Ranges) -> Dict[int, Tuple[int, int]]:
 def versions_request(
     version: int, software_name: str = SOFTWARE_NAME, software_version: str = __version__
 ) -> ApiVersionsRequest:
-    """Return the request for a broker's versions; it names the software from version 3 on."""
+    """Return an ApiVersions request; it names the software from version 3 on."""
     if version < 3:
         software_name = software_version = ''
     return ApiVersionsRequest(
@@ -76,13 +75,13 @@ def versions_request(
 
 
 def read_versions(data: bytes, version: int) -> Union[ApiVersionsResponse, int]:
-    """Read the answer to an ApiVersions request of `version`: the response, or what to try next.
+    """Decode the response to an ApiVersions request of `version`: return it, or the next version.
 
-    Whatever was asked, error 35 comes in the layout of version 0, listing at best the range of
-    ApiVersions itself (KIP-511; 0.10 lists nothing). Any other trouble with a later version, an
-    unreadable answer included, is worth one more question in version 0.
+    Error 35 always comes in the layout of version 0, and lists at most the range of ApiVersions
+    itself (KIP-511; 0.10 lists nothing). After any other failure of a later version, including an
+    unreadable response, version 0 is tried.
 
-    Raises UnsupportedVersionError, ProtocolError or the broker's error when version 0 fails too.
+    Raises UnsupportedVersionError, ProtocolError or the broker's error if version 0 fails too.
     """
     code = _RESPONSE_START.unpack_from(data)[1] if len(data) >= _RESPONSE_START.size else 0
     try:
@@ -94,13 +93,13 @@ def read_versions(data: bytes, version: int) -> Union[ApiVersionsResponse, int]:
             raise
         return 0
     if code and version == 0:
-        raise error_for_code(code)('the answer to ApiVersions')
+        raise error_for_code(code)('the response to ApiVersions')
     return 0 if code else response
 
 
 def _lower_version(data: bytes, refused: int) -> int:
     if refused == 0:
-        raise UnsupportedVersionError('the broker serves no version of ApiVersions')
+        raise UnsupportedVersionError('the broker supports no version of ApiVersions')
     _, response = api.decode_response(ApiVersionsResponse, data, 0)
     for entry in response.api_keys:
         if entry.api_key == ApiKey.API_VERSIONS:
@@ -110,7 +109,7 @@ def _lower_version(data: bytes, refused: int) -> int:
 
 
 def broker_versions(response: ApiVersionsResponse) -> BrokerVersions:
-    """Return what an ApiVersions response says, with the version ranges made usable."""
+    """Return the content of an ApiVersions response, with corrected version ranges."""
     listed = {entry.api_key: (entry.min_version, entry.max_version) for entry in response.api_keys}
     return BrokerVersions(
         usable_versions(listed),

@@ -1,6 +1,6 @@
 """The names of ``kafka.protocol.offset`` (1.x): OffsetRequest and OffsetResponse by version.
 
-Owns the special times; the classes are made of what list_offsets.py declares (struct_names.py).
+Also the special times; struct_names.py makes the classes from the declarations in list_offsets.py.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ UNKNOWN_OFFSET = -1
 
 
 class OffsetResetStrategy:
-    """Times that stand for an end of the log, and none (1.x)."""
+    """The special times for the ends of the log (1.x)."""
 
     LATEST = -1
     EARLIEST = -2
@@ -19,5 +19,5 @@ class OffsetResetStrategy:
 
 
 def __getattr__(name: str) -> object:
-    """Find OffsetRequest and OffsetResponse, and the class of each version."""
+    """Return OffsetRequest and OffsetResponse, and the class of each version."""
     return import_late('kafka.protocol.struct_names').look_up(__name__, name)

@@ -1,6 +1,6 @@
 """The names of 2.x for OffsetForLeaderEpochRequest and its response, by version.
 
-An alias file: the classes are made of what fetch.py declares (struct_names.py).
+Aliases: struct_names.py makes the classes from the declarations in fetch.py.
 """
 
 from __future__ import annotations

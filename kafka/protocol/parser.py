@@ -1,8 +1,8 @@
-"""KafkaProtocol of 1.4 to 2.3: request structs to bytes and bytes to response structs, no socket.
+"""KafkaProtocol of 1.4 to 2.3: request structs to bytes and bytes to response structs.
 
-Owns what waits for an answer and in which order; versions are sent as the structs name them. The
-engine's own conversation, which negotiates, is session.py; the class of 0.9.5 with the same name is
-in ``kafka.protocol.legacy``.
+Without a socket and without negotiation: requests are sent in the version of their struct. The
+conversation that this package itself uses is session.py; the class of the same name of 0.9.5 is in
+``kafka.protocol.legacy``.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _MOST_IDS = 2**31
 
 
 class KafkaProtocol:
-    """One conversation with a broker; the caller carries the bytes (1.4.2).
+    """One conversation with a broker; the caller transports the bytes (1.4.2).
 
     Arguments: client_id: text for the broker's logs; api_version: of the broker, as a tuple; ident:
-    what errors call the connection.
+    the name of the connection in errors.
 
-    Attributes: in_flight_requests: (correlation id, request) of those that wait for an answer.
+    Attributes: in_flight_requests: (correlation id, request) of those without a response.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class KafkaProtocol:
         return '<KafkaProtocol %s waiting for %d answers>' % (self._ident, waiting)
 
     def send_request(self, request: Any, correlation_id: Optional[int] = None) -> int:
-        """Take a request struct for send_bytes(); return its correlation id.
+        """Queue a request struct for send_bytes(); return its correlation id.
 
         Raises ValueError for values that cannot be sent; nothing has changed then.
         """
@@ -72,10 +72,10 @@ class KafkaProtocol:
         return data
 
     def receive_bytes(self, data: Union[bytes, bytearray, memoryview]) -> List[Tuple[int, Any]]:
-        """Take bytes that came, in pieces of any size; return (correlation id, response) of each.
+        """Add received bytes, in pieces of any size; return (correlation id, response) of each.
 
-        Raises CorrelationIdError for an answer to something else, KafkaProtocolError for what is no
-        answer at all: the connection is of no more use.
+        Raises CorrelationIdError for a response with another id, KafkaProtocolError for an invalid
+        response: the connection must be closed.
         """
         self._frames.receive_data(data)
         answers: List[Tuple[int, Any]] = []
@@ -87,16 +87,16 @@ class KafkaProtocol:
 
     def _answer(self, data: bytes) -> Tuple[int, Any]:
         if not self.in_flight_requests:
-            raise CorrelationIdError('%s: an answer that nobody waits for' % self._ident)
+            raise CorrelationIdError('%s: an unexpected response' % self._ident)
         expected, request = self.in_flight_requests.popleft()
         found = int.from_bytes(data[:_ID_BYTES], 'big', signed=True)
-        # Brokers of 0.8.2 answer who coordinates a group with correlation id 0.
+        # Brokers of 0.8.2 respond to a request for the coordinator with correlation id 0.
         is_excused = (
             found == 0 and request.API_KEY == _COORDINATOR and self._api_version == (0, 8, 2)
         )
         if found != expected and not is_excused:
             raise CorrelationIdError(
-                '%s: an answer with correlation id %d where %d was next'
+                '%s: a response with correlation id %d, expected %d'
                 % (self._ident, found, expected)
             )
         stream = io.BytesIO(data)
@@ -107,6 +107,6 @@ class KafkaProtocol:
             return expected, request.RESPONSE_TYPE.decode(stream)
         except (ValueError, TypeError, LookupError, ArithmeticError) as error:
             raise KafkaProtocolError(
-                '%s: an answer to %s that cannot be read: %s'
+                '%s: a response to %s that cannot be read: %s'
                 % (self._ident, type(request).__name__, error)
             ) from error

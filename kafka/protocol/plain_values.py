@@ -1,8 +1,8 @@
-"""Values as 1.x had them, and the same values in declared messages.
+"""The conversion between values of 1.x and values of declared messages.
 
-Owns the way from one to the other for any declared message and version: arrays as lists, groups of
-fields inside arrays as plain tuples, a group of one field as its value. Used by the structs of
-SimpleClient (versioned.py) and by those that programs name (struct_classes.py).
+For any declared message and version: arrays are lists, structs inside arrays are plain tuples, a
+struct of one field is its value. Used by the structs of SimpleClient (versioned.py) and by those
+that programs name (struct_classes.py).
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ __all__ = ['builder', 'fields_of', 'taker', 'text_of']
 
 @functools.lru_cache(maxsize=None)
 def fields_of(struct: StructMeta, version: int) -> Tuple[Field, ...]:
-    """Return the fields that a version has, in the order of the wire."""
+    """Return the fields of a version, in their order on the wire."""
     return tuple(field for field in struct.fields if field.is_on_wire(version))
 
 
-# Values go through functions made once for each kind and version: a look at the kind of each value
-# would be dear (benchmarks/simple.py --only default). None stands for values that stay as they are.
+# Values are converted by functions that are created once per type and version; a check of each
+# value's type would be slow (benchmarks/simple.py --only default). None: no conversion.
 Conversion = Optional[Callable[[Any], Any]]
 
 
 @functools.lru_cache(maxsize=None)
 def builder(kind: Any, version: int, records: Callable[[Any], Any]) -> Conversion:
-    """Return what makes a value of 1.x one that the declared messages have."""
+    """Return the conversion of a value of 1.x to one of declared messages."""
     if isinstance(kind, ListOf):
         return _of_each(builder(kind.element, version, records))
     if isinstance(kind, StructMeta):
@@ -67,15 +67,15 @@ def _or_none(convert: Conversion, is_nullable: bool) -> Conversion:
 
 
 def text_of(value: Any) -> Any:
-    """Return bytes as text, and anything else as it is."""
+    """Return bytes decoded to text, and anything else unchanged."""
     return value.decode('utf-8') if isinstance(value, bytes) else value
 
 
 @functools.lru_cache(maxsize=None)
 def taker(kind: Any, version: int, records: Conversion = None) -> Conversion:
-    """Return what makes a value of the declared messages one of 1.x; a message becomes a tuple.
+    """Return the conversion of a value of declared messages to one of 1.x; a message is a tuple.
 
-    Arguments: records: what is done with records; None leaves them as they are.
+    Arguments: records: the conversion of records; None leaves them unchanged.
     """
     if isinstance(kind, ListOf):
         return _of_each(taker(kind.element, version, records))
@@ -99,10 +99,10 @@ def taker(kind: Any, version: int, records: Conversion = None) -> Conversion:
 
 
 def _of_each(convert: Conversion) -> Callable[[Any], List[Any]]:
-    """Return what converts the values of an array, for which None may stand."""
+    """Return the conversion of the values of an array; None is an empty array."""
     if convert is None:
         return lambda values: list(values or ())
-    # Typed anew, for the function inside.
+    # Not None, for the type of the inner function.
     each: Callable[[Any], Any] = convert
     return lambda values: [each(value) for value in values or ()]
 

@@ -1,9 +1,8 @@
-"""What compiled messages call for the rare cases: long varints, tagged sections, and errors.
+"""Helpers of compiled messages for rare cases: long varints, tagged fields, and errors.
 
-Owns: unsigned varints, the tagged section of KIP-482, and the errors of malformed lengths. Does
-not own: the common cases, which compiler.py writes out in place.
-
-Counts are checked against the bytes that remain before anything is allocated for them.
+Unsigned varints, the tagged fields of KIP-482, and the errors of malformed lengths; common cases
+are inlined by compiler.py. Counts are checked against the remaining bytes before memory is
+allocated for them.
 """
 
 from __future__ import annotations
@@ -13,14 +12,14 @@ from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple, Union
 
 from kafka.errors import BufferUnderflowError, KafkaError, ProtocolError
 
-#: Upstream reads no array with more elements, and no more tagged fields in one place, since 4.4
-#: (CVE-2026-111108, CVE-2026-111115).
+#: The maximum number of elements of an array, and of tagged fields of a struct, in Apache Kafka
+#: since 4.4 (CVE-2026-111108, CVE-2026-111115).
 MAX_ELEMENTS = 1000000
 MAX_TAGS = 10000
 
 
 class _NoTags(Dict[int, bytes]):
-    """The empty mapping that all messages without unknown tags share, so it never changes."""
+    """The immutable empty mapping that all messages without unknown tags share."""
 
     def _refuse(self, *_given: Any, **_named: Any) -> Any:
         raise TypeError('assign a new dict to unknown_tags')
@@ -35,9 +34,9 @@ NO_TAGS: Mapping[int, bytes] = _NoTags()
 
 
 def uvarint(value: int) -> bytes:
-    """Return an unsigned varint: seven bits a byte, the lowest first, high bit on all but the last.
+    """Return an unsigned varint: seven bits per byte, lowest first, high bit on all but the last.
 
-    Raises ProtocolError when the value doesn't fit 32 bits.
+    Raises ProtocolError if the value does not fit 32 bits.
     """
     if not 0 <= value <= 0xFFFFFFFF:
         raise ProtocolError('%d does not fit an unsigned 32-bit varint' % value)
@@ -50,16 +49,16 @@ def uvarint(value: int) -> bytes:
 
 
 class UVarints(Dict[int, bytes]):
-    """Unsigned varints by value; the one-byte ones are stored, the others made when asked for."""
+    """Unsigned varints by value; those of one byte are stored, longer ones are computed."""
 
     def __missing__(self, value: int) -> bytes:
         return uvarint(value)
 
 
 class Pieces:
-    """Records that lie in several places; they are written one behind the other without a copy.
+    """Records in several buffers, which are written one after the other without a copy.
 
-    Arguments, and attributes: parts: the pieces, in order.
+    Arguments, and attributes: parts: the buffers, in order.
     """
 
     __slots__ = ('parts', 'size_bytes')
@@ -79,7 +78,7 @@ class Pieces:
 
 
 class Arrays(Dict[int, Callable[..., Any]]):
-    """Functions of ``struct`` for arrays of numbers, by count; those of short arrays are kept."""
+    """Functions of ``struct`` for arrays of numbers, by count; those of short arrays are cached."""
 
     _LONGEST_KEPT = 64
 
@@ -100,10 +99,10 @@ UVARINTS = UVarints((value, bytes([value])) for value in range(128))
 
 
 def long_uvarint(data: bytes, pos: int, first: int) -> Tuple[int, int]:
-    """Read on after the first byte of an unsigned varint, which had its high bit set.
+    """Read the rest of an unsigned varint whose first byte has its high bit set.
 
-    Return the value and the position behind it. Raises ProtocolError for more than 5 bytes or 32
-    bits; IndexError when the bytes end.
+    Return the value and the position after it. Raises ProtocolError for more than 5 bytes or 32
+    bits; IndexError if the bytes end.
     """
     value = first & 127
     for shift in (7, 14, 21, 28):
@@ -112,27 +111,27 @@ def long_uvarint(data: bytes, pos: int, first: int) -> Tuple[int, int]:
         value |= (byte & 127) << shift
         if byte < 128:
             if value > 0xFFFFFFFF:
-                raise ProtocolError('a varint of more than 32 bits')
+                raise ProtocolError('a varint has more than 32 bits')
             return value, pos
-    raise ProtocolError('a varint of more than 5 bytes')
+    raise ProtocolError('a varint has more than 5 bytes')
 
 
 def read_uvarint(data: bytes, pos: int) -> Tuple[int, int]:
-    """Read an unsigned varint; return the value and the position behind it."""
+    """Read an unsigned varint; return the value and the position after it."""
     byte = data[pos]
     return (byte, pos + 1) if byte < 128 else long_uvarint(data, pos + 1, byte)
 
 
 def read_tags(data: bytes, pos: int, end: int, count: int) -> Tuple[Dict[int, bytes], int]:
-    """Read a tagged section behind the first byte of its count.
+    """Read tagged fields, after the first byte of their count.
 
-    Return the raw values by tag and the position behind the section. Raises ProtocolError for
-    more than MAX_TAGS fields and for a tag given twice; BufferUnderflowError for a cut value.
+    Return the raw values by tag and the position after them. Raises ProtocolError for more than
+    MAX_TAGS fields and for a repeated tag; BufferUnderflowError for a truncated value.
     """
     if count > 127:
         count, pos = long_uvarint(data, pos, count)
     if count > MAX_TAGS:
-        raise ProtocolError('%d tagged fields; at most %d are read' % (count, MAX_TAGS))
+        raise ProtocolError('%d tagged fields; the maximum is %d' % (count, MAX_TAGS))
     tags: Dict[int, bytes] = {}
     for _ in range(count):
         tag, pos = read_uvarint(data, pos)
@@ -140,14 +139,14 @@ def read_tags(data: bytes, pos: int, end: int, count: int) -> Tuple[Dict[int, by
         if size > end - pos:
             raise bad_length(size, 'tagged field %d' % tag)
         if tag in tags:
-            raise ProtocolError('tagged field %d appears twice' % tag)
+            raise ProtocolError('tagged field %d is repeated' % tag)
         tags[tag] = data[pos : pos + size]
         pos += size
     return tags, pos
 
 
 def tag_section(known: Dict[int, bytes], unknown: Mapping[int, bytes]) -> bytes:
-    """Return a tagged section with these raw values, in the order of their tags."""
+    """Return the encoding of these raw values as tagged fields, in the order of their tags."""
     tags = {**known, **unknown}
     if len(tags) != len(known) + len(unknown):
         raise ProtocolError('unknown_tags repeats a declared tag: %s' % sorted(unknown))
@@ -158,12 +157,12 @@ def tag_section(known: Dict[int, bytes], unknown: Mapping[int, bytes]) -> bytes:
 
 
 def as_list(value: Any) -> List[Any]:
-    """Return the elements of a value given for an array field.
+    """Return the elements of a value for an array field.
 
-    Raises TypeError for strings and bytes, whose elements are never what was meant.
+    Raises TypeError for strings and bytes, which are iterable but never meant as an array.
     """
     if isinstance(value, (str, bytes, bytearray, memoryview, dict)):
-        raise TypeError('%s is no array' % type(value).__name__)
+        raise TypeError('%s is not an array' % type(value).__name__)
     return list(value)
 
 
@@ -173,38 +172,38 @@ def as_bytes(value: Any) -> memoryview:
 
 
 def as_records(value: Any) -> Union[memoryview, Pieces]:
-    """Return records as they can be written. Raises TypeError for what has no bytes."""
+    """Return records in a form for write_records(). Raises TypeError for other objects."""
     return value if type(value) is Pieces else as_bytes(value)
 
 
 def write_records(value: Union[memoryview, Pieces], write: Callable[[Any], None]) -> None:
-    """Write what as_records() returned."""
+    """Write the result of as_records()."""
     for part in value.parts if type(value) is Pieces else (value,):
         write(part)
 
 
 def bad_length(length: int, path: str) -> KafkaError:
-    """Return the error for a length that is negative or reaches beyond the end."""
+    """Return the error for a length that is negative or exceeds the remaining bytes."""
     if length < 0:
         return ProtocolError('%s has length %d' % (path, length))
     return BufferUnderflowError(
-        '%s has length %d, which is more than what follows' % (path, length)
+        '%s has length %d, which exceeds the remaining bytes' % (path, length)
     )
 
 
 def bad_count(count: int, path: str) -> KafkaError:
-    """Return the error for an array that is null or can't fit the bytes that remain."""
+    """Return the error for an array that is null or exceeds the remaining bytes."""
     if count == -1:
         return ProtocolError('%s is null' % path)
-    return ProtocolError('%s has %d elements, which do not fit what follows' % (path, count))
+    return ProtocolError('%s has %d elements, which exceeds the remaining bytes' % (path, count))
 
 
 def off_wire(path: str, version: int) -> KafkaError:
-    """Return the error for a value that a version can't carry."""
-    return ProtocolError('%s can not be written in version %d' % (path, version))
+    """Return the error for a value that does not exist in a version."""
+    return ProtocolError('%s cannot be written in version %d' % (path, version))
 
 
 def check_end(pos: int, end: int, path: str) -> None:
-    """Raise ProtocolError unless everything was read."""
+    """Raise ProtocolError unless all bytes were read."""
     if pos != end:
-        raise ProtocolError('%d bytes are left behind %s' % (end - pos, path))
+        raise ProtocolError('%d bytes are left after %s' % (end - pos, path))

@@ -1,17 +1,17 @@
-"""Finding out what a broker serves when it may be older than the question.
+"""The probe of a broker's versions, for brokers that may be older than ApiVersions.
 
-Owns: the questions and what their answers, their silence and the closing of a connection mean; the
-versions of the releases that cannot list them. Does not own: the connection (the driver's), how
-ApiVersions is read and negotiated (session.py).
+It decides which requests to send, and interprets responses, silence and closed connections;
+releases without ApiVersions have fixed version ranges. The connection belongs to the driver;
+negotiation.py reads ApiVersions.
 
-Brokers from 0.10 on list their versions when they get ApiVersions. Those before must not get it:
-0.8 closes the connection, and 0.9 stays silent and does worse. The error that an unknown request
-raises there ends the round of its network thread, and what that round had still to do is forgotten:
-connections of others whose answer has just gone out are never read again. So Metadata comes first,
-in version 1, which 0.10 brought. Older brokers do not look at the version, and answer in the layout
-of version 0; which of the two it is tells whether ApiVersions may follow.
+Brokers from 0.10 on respond to ApiVersions with their versions. Older ones must not receive it:
+0.8 closes the connection, and 0.9 does not respond and does worse. The error that an unknown
+request raises there aborts the current iteration of its network thread, whose remaining work is
+lost: connections of other clients whose response was just sent are never read again. Therefore
+Metadata is sent first, in version 1, which 0.10 introduced. Older brokers ignore the version, and
+respond in the layout of version 0; the layout shows whether ApiVersions may be sent.
 
-Releases that cannot list are told apart by what they know:
+Releases without ApiVersions differ by the APIs that they support:
 
     =======  ============  ==============  ==============
     release  Heartbeat v0  ListGroups v0   OffsetFetch v0
@@ -22,18 +22,18 @@ Releases that cannot list are told apart by what they know:
     0.9      answers       answers
     =======  ============  ==============  ==============
 
-A connection may have been lost for another reason, such as having been idle for too long, so what
-is closed at the first question is asked once more. So is each mark, behind Metadata on a connection
-of its own, which shows that connections work: else a 0.9 whose connection breaks in the middle
-would be an 0.8 to the client. A listener with SASL closes at Metadata and answers ApiVersions; that
-is asked last.
+A connection may be lost for another reason, such as being idle for too long, so if it is closed at
+the first request, the request is repeated once. Each of these requests is repeated as well, after
+Metadata on a connection of its own, which shows that connections work: otherwise a 0.9 whose
+connection breaks would be mistaken for 0.8. A listener with SASL closes the connection at Metadata
+and responds to ApiVersions, which is tried last.
 
-Brokers answer a version of ApiVersions that they do not know with error 35 (KIP-511). Some services
-close the connection, or say nothing: so lower versions follow, each on a connection of its own.
+Brokers respond to an unknown version of ApiVersions with error 35 (KIP-511). Some services close
+the connection, or do not respond: so lower versions follow, each on a connection of its own.
 
-No question changes anything on a broker. Metadata asks for a topic of a name that cannot exist: the
-empty list would fetch all topics, any good name might create one. FindCoordinator, the obvious mark
-of 0.8.2, is not asked because it creates the topic of the offsets.
+No request changes anything on a broker. Metadata requests a topic with an invalid name: the empty
+list would return all topics, a valid name might create one. FindCoordinator, the obvious test for
+0.8.2, is not used because it creates the topic of the offsets.
 """
 
 from __future__ import annotations
@@ -74,12 +74,12 @@ __all__ = [
 
 _Ranges = Dict[int, Tuple[int, int]]
 
-#: Versions of ApiVersions, tried in this order where one is not answered. Between the flexible ones
-#: (3 and later) and 0 nothing differs that matters to a client.
+#: Versions of ApiVersions to try, in this order. Between the flexible ones (3 and later) and 0
+#: there is no difference that matters to a client.
 VERSIONS_TRIED = (ApiVersionsRequest.max_version, 3, 0)
-#: Seconds that an answer to one of them is waited for, while there is another to be tried.
+#: How long to wait for a response to one of them, in seconds, if another one is left to try.
 SILENT_SECONDS = 1.5
-#: What a driver sends in place of a frame where the broker stayed silent.
+#: What a driver sends to the generator instead of a frame if the broker did not respond.
 SILENCE = b''
 
 _OFFSET_APIS_0_8_1: _Ranges = {ApiKey.OFFSET_COMMIT: (0, 0), ApiKey.OFFSET_FETCH: (0, 0)}
@@ -95,7 +95,7 @@ _FIRST_APIS: _Ranges = {
     ApiKey.METADATA: (0, 0),
 }
 
-#: What the releases serve that cannot be asked: {release: {api key: (lowest, highest version)}}.
+#: The versions of releases without ApiVersions: {release: {api key: (lowest, highest version)}}.
 OLD_RELEASES: Dict[str, _Ranges] = {
     '0.8.0': {**_FIRST_APIS},
     '0.8.1': {**_FIRST_APIS, **_OFFSET_APIS_0_8_1},
@@ -116,35 +116,35 @@ OLD_RELEASES: Dict[str, _Ranges] = {
     },
 }
 
-# A name that no release accepts for a topic.
+# A name of a topic that is invalid in all releases.
 IMPOSSIBLE_TOPIC = '?'
 
-# Correlation ids of the questions. Negative, so that no answer to them can be mistaken for one to
-# a request of the connection's user, who counts from 0 up.
+# Correlation ids of the requests. Negative, so that no response can be mistaken for one to a
+# request of the connection's user, who starts from 0.
 ASK_METADATA = -2
 ASK_VERSIONS = -3  # and downwards, one per attempt
-ASK_MARK = -100  # less the API key
+ASK_MARK = -100  # minus the API key
 
 
 class VersionsUnanswered(KafkaConnectionError):
-    """The broker answered no version of ApiVersions, or Metadata, which shows the same."""
+    """The broker responded to no version of ApiVersions, or to Metadata as such brokers do."""
 
 
 class ProbeStep(NamedTuple):
-    """What the driver does next: maybe open a new connection, write, then read one frame."""
+    """The next step of the driver: maybe open a new connection, write, then read one frame."""
 
     data: bytes  # empty: nothing to write
     reconnect: bool
-    may_be_silent: bool = False  # after SILENT_SECONDS without an answer the probe gets SILENCE
+    may_be_silent: bool = False  # after SILENT_SECONDS without a response send SILENCE
 
 
 class ProbeResult(NamedTuple):
-    """What the probe found."""
+    """The result of the probe."""
 
     versions: BrokerVersions
     release: Optional[str]  # a key of OLD_RELEASES if the versions were inferred, else None
-    connected: bool  # whether the broker left the last connection open
-    asked_version: int = VERSIONS_TRIED[0]  # of ApiVersions, that was answered
+    connected: bool  # whether the last connection is still open
+    asked_version: int = VERSIONS_TRIED[0]  # of ApiVersions, with a response
 
 
 Probe = Generator[ProbeStep, Optional[bytes], ProbeResult]
@@ -155,18 +155,17 @@ def probe_versions(
     release: Optional[str] = None,
     highest: int = VERSIONS_TRIED[0],
 ) -> Probe:
-    """Find out what a broker serves.
+    """Find out which versions a broker supports.
 
-    Arguments: release: a key of OLD_RELEASES that a broker which cannot list is taken for; None to
-        tell those releases apart; highest: version of ApiVersions, where other brokers of the
-        cluster did not answer higher ones.
+    Arguments: release: a key of OLD_RELEASES to assume for a broker without ApiVersions; None to
+        detect it; highest: version of ApiVersions, if other brokers of the cluster did not respond
+        to higher ones.
 
-    A generator: start it with ``next()``, do the step it yields, and send it the frame that was
-    read (without its length), None if the broker closed the connection, or SILENCE. StopIteration
-    carries the ProbeResult. On a new connection, or on one whose earlier answers were all read.
-
-    Raises KafkaConnectionError if the broker closes whatever is asked, and whatever
-    ``session.read_versions`` raises for an answer that makes no sense.
+    A generator: start it with ``next()``, perform the step it yields, and send it the frame that
+    was read (without its length), None if the broker closed the connection, or SILENCE.
+    StopIteration has the ProbeResult. The connection must be new, or have no outstanding responses.
+    Raises KafkaConnectionError if the broker closes the connection at each request, and errors of
+    ``session.read_versions`` for an invalid response.
     """
     for reconnect in (False, True):
         data = yield ProbeStep(_ask_metadata(client_id), reconnect)
@@ -177,28 +176,28 @@ def probe_versions(
                     return ProbeResult(BrokerVersions(OLD_RELEASES[release]), release, True)
                 return (yield from _probe_marks(client_id))
             return (yield from _probe_listed(client_id, highest, False, ''))
-    return (yield from _probe_listed(client_id, highest, True, '; this port may want TLS'))
+    return (yield from _probe_listed(client_id, highest, True, '; this port may require TLS'))
 
 
 def versions_to_try(highest: int) -> Tuple[int, ...]:
-    """Return versions of ApiVersions up to one, the highest first."""
+    """Return the versions of ApiVersions to try, up to the highest, in descending order."""
     return tuple(version for version in VERSIONS_TRIED if version <= highest)
 
 
 def unanswered_text(tried: Iterable[Tuple[int, bool]]) -> str:
-    """Return what a broker did with versions of ApiVersions, each with whether it was silent."""
+    """Return what happened to versions of ApiVersions, given as (version, whether silent)."""
     shown = ', '.join(
         'version %d (%s)' % (version, 'no answer' if was_silent else 'connection closed')
         for version, was_silent in tried
     )
-    return 'the broker answered no ApiVersions request: ' + shown
+    return 'the broker did not respond to ApiVersions: ' + shown
 
 
 def _is_layout_1(data: bytes) -> bool:
-    """Tell whether an answer to Metadata has the layout of version 1, and not that of version 0.
+    """Return True if a response to Metadata has the layout of version 1, not that of version 0.
 
-    An answer hardly ever fits the layout that is not its own; if it does, it names another topic
-    there than the one that was asked for.
+    A response rarely fits the wrong layout; if it does, it names another topic there than the
+    requested one.
     """
     fitting = []
     for version in (1, 0):
@@ -210,12 +209,12 @@ def _is_layout_1(data: bytes) -> bool:
         if [topic.name for topic in answer.topics] == [IMPOSSIBLE_TOPIC]:
             return version == 1
     if not fitting:
-        raise ProtocolError('what the broker answered is no answer to Metadata')
+        raise ProtocolError('the response of the broker is not one to Metadata')
     return fitting[0] == 1
 
 
 def _probe_listed(client_id: Optional[str], highest: int, reconnect: bool, hint: str) -> Probe:
-    """Ask for the list, in lower and lower versions. Raises KafkaConnectionError."""
+    """Request the list of versions, in descending versions. Raises KafkaConnectionError."""
     left, question = list(versions_to_try(highest)), ASK_VERSIONS
     asked = version = left.pop(0)
     tried: List[Tuple[int, bool]] = []
@@ -240,10 +239,10 @@ def _probe_listed(client_id: Optional[str], highest: int, reconnect: bool, hint:
 
 
 def _probe_marks(client_id: Optional[str]) -> Probe:
-    """Tell the releases apart that cannot list.
+    """Detect the release of a broker without ApiVersions.
 
-    One question at a time: a connection that is closed with unread requests may be reset, and lose
-    the answers before.
+    One request at a time: a connection that is closed with unread requests may be reset, and the
+    responses before are lost.
     """
     heartbeat = {'group_id': '', 'generation_id': -1, 'member_id': ''}
     if (yield from _has_mark(ApiKey.HEARTBEAT, heartbeat, client_id)):
@@ -259,7 +258,7 @@ def _probe_marks(client_id: Optional[str]) -> Probe:
 def _has_mark(
     key: ApiKey, fields: Dict[str, Any], client_id: Optional[str], reconnect: bool = False
 ) -> Generator[ProbeStep, Optional[bytes], bool]:
-    """Ask version 0 of an API; False if the broker closes two connections at it.
+    """Send version 0 of an API; return False if the broker closes two connections at it.
 
     Raises KafkaConnectionError when it closes one at Metadata, which all releases answer.
     """
@@ -269,8 +268,7 @@ def _has_mark(
             data = yield ProbeStep(_ask_metadata(client_id), True)
             if data is None:
                 raise KafkaConnectionError(
-                    'connections break while the broker is asked what it knows: its release cannot'
-                    ' be told'
+                    'connections break while the broker is probed: its release cannot be determined'
                 )
             _expect(ASK_METADATA, data)
         answer = yield ProbeStep(request, False)
@@ -295,4 +293,4 @@ def _encode(request: Message, version: int, correlation_id: int, client_id: Opti
 
 def _expect(correlation_id: int, data: bytes) -> None:
     if len(data) < 4 or int.from_bytes(data[:4], 'big', signed=True) != correlation_id:
-        raise CorrelationIdError('what the broker answered is not what it was asked for')
+        raise CorrelationIdError('the response of the broker has another correlation id')

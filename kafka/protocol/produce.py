@@ -1,7 +1,6 @@
-"""Writing records: Produce.
+"""Produce: appending records to partitions.
 
-Owns the messages only, as the protocol guide lists them; batches and message sets are made in
-``kafka.record``.
+In the order of the protocol guide; kafka.record builds the batches and message sets.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ class TopicProduceData(Struct):
 class ProduceRequest(Message, api_key=0, valid='0-13', flexible='9+', route=Route.LEADER):
     """Append records to partitions. With ``acks`` 0 the broker sends no response.
 
-    v1 and v2 look like v0, but v2 allows magic 1 (KIP-32); v3 allows magic 2 and transactions
+    v1 and v2 equal v0, but v2 allows magic 1 (KIP-32); v3 allows magic 2 and transactions
     (KIP-98), v7 zstd (KIP-110). v9 is flexible (KIP-482), v12 may add its partitions to the
     transaction (KIP-890), v13 names topics by id (KIP-516). 4.0 dropped v0 to v2 (KIP-896).
     """
@@ -86,8 +85,8 @@ class NodeEndpoint(Struct):
 class ProduceResponse(Message, api_key=0, valid='0-13', flexible='9+'):
     """One result per partition.
 
-    v1 adds the throttle time (KIP-13), v2 the append time (KIP-32), v5 the start of the log.
-    v8 names bad records (KIP-467), v10 the new leader (KIP-951), v13 ids (KIP-516).
+    v1 adds the throttle time (KIP-13), v2 the append time (KIP-32), v5 the log start offset.
+    v8 names invalid records (KIP-467), v10 the new leader (KIP-951), v13 ids (KIP-516).
     """
 
     responses: List[TopicProduceResponse]
@@ -96,5 +95,5 @@ class ProduceResponse(Message, api_key=0, valid='0-13', flexible='9+'):
 
 
 def __getattr__(name: str) -> object:
-    """Find the classes of single versions that 1.x and 2.x had here (struct_names.py)."""
+    """Return the classes of single versions that 1.x and 2.x had here (struct_names.py)."""
     return import_late('kafka.protocol.struct_names').look_up(__name__, name)

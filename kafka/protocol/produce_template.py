@@ -1,9 +1,9 @@
-"""A produce request with one batch, and the answer that it was stored, made beforehand.
+"""A template of a produce request with one batch, and of its successful response.
 
-Owns the bytes of both that are the same each time: what differs is filled in, or found at its
-place. They come out of the encoders, with marks where something differs, so that nothing is said
-here about the layout of a version. Does not own: what an answer of another shape says, such as
-one with an error: that is decoded. Follows the protocol guide (Produce). Pure.
+The constant bytes of both are encoded once; the others are filled in, or read at their positions.
+The template is derived from the encoders' output, with markers for the variable parts, so that it
+does not depend on the layout of a version. A response of any other form, such as one with an error,
+is left to the decoder. Follows the protocol guide (Produce). Pure.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from kafka.protocol.produce import (
 
 __all__ = ['FIRST_VERSION', 'ProduceTemplate', 'Stored']
 
-#: The first version whose answers have all that is looked for here: where the log begins.
+#: The first version with the log start offset in responses.
 FIRST_VERSION = 5
 
 _HEAD = struct.Struct('>ihhi')  # length, key, version, correlation id
@@ -39,19 +39,17 @@ _read_head = _ANSWER_HEAD.unpack_from
 _pack = _HEAD.pack
 
 
-#: What an answer says: the offset of the first record; the time (ms) at which the broker stamped
-#: them, -1 if it did not; the offset at which the log begins.
+#: The content of a response: the base offset; the append time (ms), -1 for CreateTime; the log
+#: start offset.
 Stored = Tuple[int, int, int]
 
 
 class ProduceTemplate:
-    """What is sent again and again to one partition.
+    """A produce request that is sent repeatedly to one partition.
 
     Arguments: topic, partition; topic_id: 16 bytes; version: FIRST_VERSION or higher; acks: 1 or
     -1; timeout_ms; client_id: None sends null.
-
-    Attributes: request: as it would be decoded, but that its records are none. Raises: as
-    encode_request().
+    Attributes: request: the decoded request, without its records. Raises: as encode_request().
     """
 
     __slots__ = (
@@ -116,7 +114,7 @@ class ProduceTemplate:
         return UVARINTS[length + 1] if self._flexible else _SIZE.pack(length)
 
     def encode(self, correlation_id: int, records: Union[bytes, bytearray]) -> bytes:
-        """Return the frame of a request with these records, its length in front."""
+        """Return the frame of a request with these records, including its length."""
         length, start, end = len(records), self._start, self._end
         if length != self._last_length:
             self._last_length, self._last_size = length, self._size_of(length)
@@ -125,9 +123,9 @@ class ProduceTemplate:
         return b''.join((_pack(length, 0, self.version, correlation_id), start, size, records, end))
 
     def read(self, data: bytes, correlation_id: int) -> Optional[Stored]:
-        """Return what the answer says, if it says that all is stored and nothing else.
+        """Return the content of a successful response, None for any other.
 
-        Arguments: data: whatever came: None is returned for anything but one whole frame.
+        Arguments: data: received bytes; None is returned unless they are exactly one frame.
         """
         size = self._answer_size
         if len(data) != size or _read_head(data) != (size - 4, correlation_id):

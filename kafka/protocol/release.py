@@ -1,7 +1,7 @@
-"""Which release a broker is, told by what it serves.
+"""The release of a broker, derived from the API versions that it supports.
 
-Owns the signs by which releases of Apache Kafka can be told apart; patch releases cannot. Programs
-see it as ``config['api_version']``; nothing here goes by it but what has no version of its own.
+Patch releases cannot be distinguished. Programs see it as ``config['api_version']``; this package
+only uses it where an API version does not decide.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any, Iterator, Mapping, Tuple
 
 Release = Tuple[int, ...]
 
-# The newest first: release, an API key, and the version of it that came with the release.
+# Newest first: release, an API key, and the version of it that the release introduced.
 _SIGNS: Tuple[Tuple[Release, int, int], ...] = (
     ((4, 4), 18, 5),
     ((4, 3), 35, 5),
@@ -48,9 +48,9 @@ _SIGNS: Tuple[Tuple[Release, int, int], ...] = (
 
 
 def release_of(ranges: Mapping[int, Tuple[int, int]]) -> Release:
-    """Return the newest release that a broker can be, as numbers.
+    """Return the newest release that a broker can be, as a tuple of numbers.
 
-    Arguments: ranges: lowest and highest version that it serves, by API key.
+    Arguments: ranges: lowest and highest supported version, by API key.
     """
     for release, key, version in _SIGNS:
         if ranges.get(key, (0, -1))[1] >= version:
@@ -59,15 +59,16 @@ def release_of(ranges: Mapping[int, Tuple[int, int]]) -> Release:
 
 
 class ReleaseName(str):
-    """A release as 1.x named it, in text such as '0.9', that is also the numbers of 1.3 and later.
+    """A release as text, as in 1.x, such as '0.9', that also behaves like the tuple of 1.3 and
+    later.
 
-    It compares with tuples as (0, 9) does, and is walked through and indexed like that.
+    It is compared with tuples, iterated and indexed as (0, 9) is.
     """
 
     numbers: Release
 
     def __new__(cls, numbers: Release) -> ReleaseName:
-        """Make the name of a release; 0.10.0 was called 0.10."""
+        """Create the name of a release; 0.10.0 was called 0.10."""
         text = '0.10' if numbers == (0, 10, 0) else '.'.join(map(str, numbers))
         made = super().__new__(cls, text)
         made.numbers = numbers

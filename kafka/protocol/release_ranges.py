@@ -1,8 +1,7 @@
-"""The versions of each API that releases of Apache Kafka serve.
+"""The API versions that releases of Apache Kafka support.
 
-For clients whose program names the release of its brokers (``api_version``), and for the embedded
-brokers of kafka.testing. The table holds the releases in which a range begins to differ; those
-between are as the one before them. Pure.
+For clients with the option ``api_version``, and for the embedded brokers of kafka.testing. The
+table contains the releases in which a range changed; those in between equal the one before. Pure.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ RELEASES = (
 ).split()
 NEWEST = RELEASES[-1]
 
-# A line is an API key and, for each release that changed it, the versions from there on; a single
-# number is the highest, and 0 the lowest; "none" means that it is gone. Up to 3.2 these are brokers
-# with ZooKeeper, from 3.3 on with KRaft, which lacked tokens until 3.6 and SCRAM until 3.5. As real
-# brokers list them: servers/api_ranges.py (the last patch release of each: 4.0.0 refused JoinGroup
-# v0 and v1, 4.0.2 takes them).
+# A line has an API key and, for each release that changed it, the versions from there on; a single
+# number is the highest, with 0 as the lowest; "none" means removed. Up to 3.2 these are brokers
+# with ZooKeeper, from 3.3 on with KRaft, which lacked tokens until 3.6 and SCRAM until 3.5. As
+# listed by real brokers: servers/api_ranges.py (the last patch release of each: 4.0.0 refused
+# JoinGroup v0 and v1, 4.0.2 accepts them).
 TABLE = """
 0 0.8.0:0 0.9:1 0.10.0:2 0.11:3 1.0:5 2.0:6 2.1:7 2.4:8 2.8:9 3.7:10 3.8:11 4.0:12 4.1:13
 1 0.8.0:0 0.9:1 0.10.0:2 0.10.1:3 0.11:5 1.0:6 1.1:7 2.0:8 2.1:10 2.3:11 2.7:12 3.1:13
@@ -118,12 +117,12 @@ def ranges_in(table: str, name: str) -> Dict[int, Tuple[int, int]]:
 
 
 def _lines(table: str) -> List[str]:
-    """Return the lines of a table; one that begins with blanks goes on."""
+    """Return the lines of a table; indented ones continue the line before."""
     return table.replace('\n    ', ' ').strip().splitlines()
 
 
 def client_ranges(release: Tuple[int, ...]) -> Dict[int, Tuple[int, int]]:
-    """Return what a client may send to brokers that its program says are of a release.
+    """Return the versions that a client may send to brokers of a release.
 
     A release that is not in the table counts as the last one before it.
     """

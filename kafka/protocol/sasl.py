@@ -1,6 +1,6 @@
-"""Authentication over SASL: SaslHandshake (KIP-43) and SaslAuthenticate (KIP-152).
+"""SaslHandshake (KIP-43) and SaslAuthenticate (KIP-152).
 
-Owns the messages only; what the bytes inside say belongs to each mechanism.
+The bytes inside are defined by the mechanisms (kafka.net.sasl).
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from kafka.protocol.wire import Bytes, Int16, Int64, Message, Route, String, v
 
 
 class SaslHandshakeRequest(Message, api_key=17, valid='0-1', route=Route.BROKER):
-    """Name the mechanism to authenticate with. Never flexible.
+    """Choose the mechanism. Never flexible.
 
-    After v0 the mechanism's bytes follow bare in frames, after v1 inside SaslAuthenticate.
+    After v0 the mechanism's bytes are sent as bare frames, after v1 inside SaslAuthenticate.
     """
 
     mechanism: String
 
 
 class SaslHandshakeResponse(Message, api_key=17, valid='0-1'):
-    """The mechanisms the broker offers."""
+    """The mechanisms that the broker supports."""
 
     error_code: Int16
     mechanisms: List[String]
@@ -34,7 +34,7 @@ class SaslAuthenticateRequest(Message, api_key=36, valid='0-2', flexible='2+', r
 
 
 class SaslAuthenticateResponse(Message, api_key=36, valid='0-2', flexible='2+'):
-    """The broker's step; v1 adds how long the session lasts (KIP-368), v2 is flexible."""
+    """The broker's step; v1 adds the session lifetime (KIP-368), v2 is flexible."""
 
     error_code: Int16
     error_message: Optional[String]
@@ -43,5 +43,5 @@ class SaslAuthenticateResponse(Message, api_key=36, valid='0-2', flexible='2+'):
 
 
 def __getattr__(name: str) -> object:
-    """Find the classes of single versions that 1.x and 2.x had here (struct_names.py)."""
+    """Return the classes of single versions that 1.x and 2.x had here (struct_names.py)."""
     return import_late('kafka.protocol.struct_names').look_up(__name__, name)

@@ -1,12 +1,11 @@
-"""What a declaration is made of: wire types, ranges of versions, fields, and the metaclass.
+"""The elements of message declarations: wire types, version ranges, fields, and the metaclass.
 
-Owns: ``Kind`` and ``ListOf`` (the wire types), ``Versions``, ``Field``, ``v()`` and ``StructMeta``,
-which reads the annotations of a class. Does not own: what a declared class can do (wire.py) and
-the code that is made of it (compiler.py).
+``Kind`` and ``ListOf`` are the wire types; ``StructMeta`` reads the annotations of a class. The
+base classes of declarations are in wire.py, compiler.py generates code from them.
 
 Follows the type names of the Kafka protocol guide. Annotations stay strings (every file with
-declarations has the ``annotations`` future import) and are read by the small parser below, so the
-same files work on each Python from 3.8 on.
+declarations has the ``annotations`` future import) and are read by the small parser below, so that
+the same files work on each Python from 3.8 on.
 """
 
 from __future__ import annotations
@@ -22,18 +21,18 @@ if TYPE_CHECKING:
 else:
 
     def dataclass_transform(**_options):
-        """Stand in for the type checker's decorator, which means nothing at run time."""
+        """Replace the type checker's decorator, which has no effect at run time."""
         return lambda decorated: decorated
 
 
-#: Stands for "no topic id"; what a Uuid field reads as where the version doesn't carry it.
+#: "No topic id"; the value of a Uuid field in versions without it.
 ZERO_UUID = bytes(16)
 
 _LAST_VERSION = 32767  # versions are int16 on the wire
 
 
 class Kind:
-    """A wire type: its name, its struct format and size if the width is fixed, its zero value."""
+    """A wire type: its name, its struct format and size if it has a fixed width, its zero value."""
 
     __slots__ = ('format', 'name', 'size', 'zero')
 
@@ -82,12 +81,12 @@ class Versions(NamedTuple):
     last: int
 
     def includes(self, version: int) -> bool:
-        """Tell whether a version lies in the range."""
+        """Return True if a version is in the range."""
         return self.first <= version <= self.last
 
     @classmethod
     def parse(cls, text: str) -> Versions:
-        """Read '3+', '0-4', '7', or '' (all).
+        """Parse '3+', '0-4', '7', or '' (all).
 
         Raises ValueError for anything else.
         """
@@ -102,7 +101,7 @@ REQUIRED: Any = type('Required', (), {'__repr__': lambda self: '<required>'})()
 
 
 class Field:
-    """One declared field; built from an annotation and its ``v()``."""
+    """One declared field; created from an annotation and its ``v()``."""
 
     __slots__ = (
         'default',
@@ -137,9 +136,9 @@ class Field:
         self.secret = secret
 
     def bind(self, name: str, annotation: str, namespace: Mapping[str, Any]) -> None:
-        """Learn the name and the type from the annotation.
+        """Set the name, and the type from the annotation.
 
-        Raises TypeError when the annotation isn't a wire type or contradicts ``v()``.
+        Raises TypeError if the annotation is not a wire type or contradicts ``v()``.
         """
         self.name = name
         self.type, optional = _parse_type(annotation, namespace)
@@ -151,15 +150,15 @@ class Field:
             self.default = zero_of(self.type)
 
     def is_on_wire(self, version: int) -> bool:
-        """Tell whether this version carries the field, at its place or in the tagged section."""
+        """Return True if this version has the field, as a plain or tagged field."""
         return self.versions.includes(version)
 
     def is_nullable(self, version: int) -> bool:
-        """Tell whether null may be written in this version."""
+        """Return True if the field may be null in this version."""
         return self.nullable is not None and self.nullable.includes(version)
 
     def fresh_default(self) -> Any:
-        """Return the default; a new one where the value could be changed in place."""
+        """Return the default; a new object if it is mutable."""
         if isinstance(self.default, list):
             return list(self.default)
         if isinstance(type(self.default), StructMeta):
@@ -176,21 +175,21 @@ def v(
     ignorable: bool = False,
     secret: bool = False,
 ) -> Any:
-    """Say what the annotation of a field doesn't.
+    """Specify what the annotation of a field does not express.
 
-    versions: those which carry the field: '3+', '0-4', '7'; empty for all of the message.
-    default: what the field reads as in other versions, and when a caller leaves it out. A field
-        without one must be given to the constructor. Lists and structs are made anew each time.
-    nullable: the versions in which null may be written; an Optional without it means all.
-    tag: the field's number in the tagged section (KIP-482) instead of a place in the order.
-    ignorable: a value is dropped without an error in versions that don't carry the field.
+    versions: those that have the field: '3+', '0-4', '7'; empty for all of the message.
+    default: the value of the field in other versions, and if a caller omits it. A field without
+        default is required by the constructor. Lists and structs are created for each message.
+    nullable: the versions in which null is allowed; an Optional without it means all.
+    tag: the field's tag (KIP-482), for a tagged field.
+    ignorable: the value is dropped without an error in versions without the field.
     secret: never show the value in a repr.
     """
     return Field(versions, nullable, tag, default, ignorable, secret)
 
 
 def _parse_type(annotation: str, namespace: Mapping[str, Any]) -> Tuple[FieldType, bool]:
-    """Return the wire type that an annotation names, and whether it is Optional."""
+    """Return the wire type in an annotation, and whether it is Optional."""
     text = annotation.replace(' ', '')
     optional = re.match(r'^Optional\[(.*)\]$', text)
     if optional:
@@ -204,7 +203,7 @@ def _parse_type(annotation: str, namespace: Mapping[str, Any]) -> Tuple[FieldTyp
 
 
 def zero_of(kind: FieldType) -> Any:
-    """Return the value of a wire type that says nothing."""
+    """Return the zero value of a wire type."""
     if isinstance(kind, ListOf):
         return []
     return kind.zero if isinstance(kind, Kind) else None
@@ -212,7 +211,7 @@ def zero_of(kind: FieldType) -> Any:
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(v,))
 class StructMeta(type):
-    """Collects the fields of a declaration and gives the class one slot for each."""
+    """Collects the fields of a declaration, and creates a slot for each in the class."""
 
     fields: Tuple[Field, ...]
 
@@ -220,7 +219,7 @@ class StructMeta(type):
         mcs, name: str, bases: Tuple[type, ...], namespace: Dict[str, Any], **options: Any
     ) -> StructMeta:
         fields = []
-        if '__slots__' not in namespace:  # the two base classes bring their own
+        if '__slots__' not in namespace:  # the two base classes define their own
             known = vars(sys.modules[namespace['__module__']])
             for field_name, annotation in namespace.get('__annotations__', {}).items():
                 field = namespace.pop(field_name, None) or v()
@@ -239,8 +238,8 @@ class StructMeta(type):
     ) -> None:
         super().__init__(name, bases, namespace)
 
-    # The class of a message also stands for the list of its versions, which it was in 1.x and 2.x;
-    # see Message.__class_getitem__.
+    # In 1.x and 2.x the name of a message was a list of the classes of its versions, so its class
+    # supports that too; see Message.__class_getitem__.
 
     def __len__(cls) -> int:
         count: int = import_late('kafka.protocol.struct_classes').count_of(cls)

@@ -1,9 +1,11 @@
-"""One conversation between a client and a broker, without the connection it runs over.
+"""The protocol conversation on one connection, without input and output, for both sides.
 
-Owns: which bytes a request becomes and which request a response answers; the version each request
-is sent in; what may be said when. Knows both sides: the same class is the client's and the broker's
-end. Does not own: sockets, time, retries (they belong to whoever drives it), the cutting of frames
-(frames.py), what a list of versions says (negotiation.py), what the messages mean.
+A Session encodes requests and decodes responses, matches them, chooses the version of each request,
+and enforces the order of messages. The same class is used by clients and by the embedded broker.
+Sockets, time and retries belong to its driver. frames.py splits the byte stream, negotiation.py
+reads lists of versions, session_states.py has the states and events.
+
+A driver only transports bytes::
 
 A driver moves bytes and nothing else::
 
@@ -17,13 +19,13 @@ A driver moves bytes and nothing else::
             write(event.data)
         ...
 
-The states and the moves between them are the table TRANSITIONS and nothing else; it stands in
-session_states.py, with the events. A login over SASL is one of the states: who logs in says
-begin_login(), sends the steps, and says end_login(). What the steps say is not known here.
+The states and their transitions are the table TRANSITIONS in session_states.py. A SASL login is one
+of the states: its driver calls begin_login(), sends the steps, and calls end_login(). The content
+of the steps is not interpreted here.
 
-On one connection a broker answers strictly in the order of the requests, so the correlation id of a
-response is checked and never searched for. The one exception, old brokers that ignore a request
-they do not know, is the business of probe.py.
+On one connection a broker responds in the order of the requests, so the correlation id of a
+response is only checked. The one exception, old brokers that ignore an unknown request, is handled
+in probe.py.
 
 Follows the protocol guide ("Network"), KIP-35 and KIP-511 (versions), KIP-43, KIP-152 and KIP-368
 (logins), KIP-219 (throttling).
@@ -94,28 +96,28 @@ __all__ = [
 
 MAX_CORRELATION_ID = 2**31 - 1
 
-# Longer frames come from no broker that one logs in to; brokers take no longer ones either.
+# The maximum frame during a login, for responses as well as for requests (as in brokers).
 MAX_LOGIN_BYTES = 512 * 1024
 
-# What a state must allow for frames to be expected in it; ADOPT in those that are not listed.
+# The transition that a state must allow to receive frames; ADOPT for the others.
 _RECEIVING = {State.LOGGING_IN: Input.STEP}
 _LOGIN_STEPS = (SaslHandshakeRequest, SaslAuthenticateRequest)
 
-_new = tuple.__new__  # of a NamedTuple, without the function that would call it
+_new = tuple.__new__  # creates a NamedTuple without a Python call
 _HEADER_START = struct.Struct('>hhi')  # api key, api version, correlation id
 
 
 class _Sent(NamedTuple):
-    """A client's request that waits for its answer."""
+    """A request of the client without a response yet."""
 
     correlation_id: int
     request: Message
     version: int
 
 
-# From these versions on a broker answers a request over quota at once, tells the time in the
-# answer, and reads nothing from the connection until it has passed (KIP-219, Kafka 2.0). Of the
-# APIs of that time the others do so from version 1 on, later APIs always.
+# From these versions on a broker responds to a request over quota immediately, with the throttle
+# time, and reads nothing from the connection until that time has passed (KIP-219, Kafka 2.0). The
+# other APIs of that release do so from version 1 on, later APIs always.
 CLIENT_THROTTLES_FROM: Dict[int, int] = {
     ApiKey.PRODUCE: 6,
     ApiKey.FETCH: 8,
@@ -140,24 +142,24 @@ LAST_API_OF_1_1 = ApiKey.DELETE_GROUPS
 
 
 def is_answered(request: Message) -> bool:
-    """Tell whether a broker answers the request: all are, but Produce with acks=0."""
+    """Return True if brokers respond to the request: all except Produce with acks=0."""
     return request.api_key != ApiKey.PRODUCE or getattr(request, 'acks', None) != 0
 
 
 class Session:
-    """One end of one connection: bytes in, events out; messages in, bytes out.
+    """One side of one connection: bytes in, events out; messages in, bytes out.
 
     Arguments:
-        role: which end this is.
-        client_id: what a client calls itself in each request; None sends null.
-        max_frame_bytes: larger frames from the peer are refused.
-        max_in_flight: how many requests may wait for their answers; None for no limit.
-        supported: what a server serves, {api key: (lowest, highest version)}; None for everything
-            this package can read.
-        software_name, software_version: what ApiVersions tells the broker (KIP-511).
+        role: client or server.
+        client_id: the client id in each request; None sends null.
+        max_frame_bytes: larger frames of the peer are refused.
+        max_in_flight: the maximum number of requests without a response; None for no limit.
+        supported: the versions of a server, {api key: (lowest, highest version)}; None for all that
+            this package can decode.
+        software_name, software_version: sent in ApiVersions (KIP-511).
 
-    Every error that the peer causes puts the session into FAILED before it is raised: the bytes
-    that follow cannot be trusted, close the connection.
+    An error of the peer changes the state to FAILED before it is raised: the following bytes cannot
+    be trusted, and the connection must be closed.
     """
 
     def __init__(
@@ -184,10 +186,10 @@ class Session:
         self._supported = supported
         self._software = software_name, software_version
         self._last_correlation_id = -1
-        self._sent: Deque[_Sent] = deque()  # client: waiting for answers, oldest first
-        self._asked: Deque[RequestHeader] = deque()  # server: to be answered, oldest first
+        self._sent: Deque[_Sent] = deque()  # client: requests without a response, oldest first
+        self._asked: Deque[RequestHeader] = deque()  # server: unanswered requests, oldest first
         self._max_frame_bytes = max_frame_bytes
-        self._awaits_token = False  # client: the next frame is a bare token
+        self._awaits_token = False  # client: the next frame is a token without header
         self._peer_closed = False
 
     def __repr__(self) -> str:
@@ -198,20 +200,21 @@ class Session:
             self.in_flight,
         )
 
-    # ------------------------------------------------------------ both ends
+    # ------------------------------------------------------------ both sides
 
     @property
     def in_flight(self) -> int:
-        """How many requests have no answer yet."""
+        """The number of requests without a response."""
         return len(self._sent) + len(self._asked)
 
     @property
     def missing_bytes(self) -> int:
-        """How many bytes to read at most, so that none of the following frame is read."""
+        """The number of bytes that can be read without reading into the following frame."""
         return self._frames.missing_bytes
 
     def receive_data(self, data: Union[bytes, bytearray, memoryview]) -> None:
-        """Take bytes from the peer, cut anywhere; empty means that the peer has closed.
+        """Add received bytes, in pieces of any size; empty means that the peer closed the
+        connection.
 
         Raises TypeError for anything but bytes.
         """
@@ -220,11 +223,11 @@ class Session:
             self._peer_closed = True
 
     def next_event(self) -> Event:
-        """Return what happened next, or NEED_DATA.
+        """Return the next event, or NEED_DATA.
 
-        Raises FrameError for a frame that no Kafka peer sends, CorrelationIdError for an answer to
-        another request, ProtocolError or BufferUnderflowError for a message that can't be read,
-        UnsupportedVersionError if the broker serves none of our ApiVersions versions, and
+        Raises FrameError for a frame that no Kafka peer sends, CorrelationIdError for a response to
+        another request, ProtocolError or BufferUnderflowError for an invalid message,
+        UnsupportedVersionError if the broker supports none of our ApiVersions versions, and
         IllegalStateError after such an error or after close().
         """
         if self.state in (State.CLOSED, State.FAILED):
@@ -240,9 +243,9 @@ class Session:
         return self._end() if self._peer_closed else NEED_DATA
 
     def take(self, data: bytes) -> Event:
-        """Do what receive_data() and then next_event() do; quicker where that is one whole frame.
+        """Call receive_data() and next_event(); faster if the data is exactly one frame.
 
-        To be called when next_event() has returned NEED_DATA.
+        Only valid when next_event() has returned NEED_DATA.
         """
         if self.state is State.READY and self.role is Role.CLIENT and data:
             try:
@@ -255,9 +258,9 @@ class Session:
         return self.next_event()
 
     def receive_frame(self, data: bytes) -> Event:
-        """Take one whole frame, without its length, and return its event; errors as next_event.
+        """Process one frame, without its length, and return its event; errors as next_event.
 
-        For drivers that cut the stream themselves; not to be mixed with receive_data().
+        For drivers that split the stream themselves; must not be combined with receive_data().
         """
         if self.state is not State.READY:
             self._require(_RECEIVING.get(self.state, Input.ADOPT))
@@ -281,7 +284,7 @@ class Session:
 
     def _only(self, role: Role) -> None:
         if self.role is not role:
-            raise IllegalStateError('only the %s does this' % role.value)
+            raise IllegalStateError('only a %s may call this' % role.value)
 
     def _require(self, move: Input) -> State:
         after = TRANSITIONS[self.state].get(move)
@@ -295,21 +298,21 @@ class Session:
     def _move(self, move: Input) -> None:
         self.state = self._require(move)
 
-    # ------------------------------------------------------------ the client's end
+    # ------------------------------------------------------------ client
 
     def negotiate(self, version: int = ApiVersionsRequest.max_version) -> bytes:
-        """Return the bytes that ask for the broker's versions; VersionsNegotiated follows.
+        """Return the bytes of a request for the broker's versions; VersionsNegotiated follows.
 
-        Asked in the highest version known here, or in the one given: 0 before a login, because old
-        brokers take what they cannot read there for a token. The session repeats the question
-        (SendData) in a lower version if the broker wants that.
+        It has the highest known version, or the given one: 0 before a login, because old brokers
+        interpret other versions as a token there. If the broker requires a lower version, the
+        session repeats the request (SendData).
         """
         self._only(Role.CLIENT)
         self._require(Input.NEGOTIATE)
         return self._ask_versions(version)
 
     def adopt(self, versions: BrokerVersions) -> None:
-        """Take over what is already known of the broker, instead of asking it."""
+        """Use versions of the broker that are known already, instead of requesting them."""
         self._only(Role.CLIENT)
         self._move(Input.ADOPT)
         self.versions = versions
@@ -317,15 +320,15 @@ class Session:
     def choose_version(
         self, request: Message, version: Optional[int] = None, highest: Optional[int] = None
     ) -> int:
-        """Return the version in which the broker gets `request`.
+        """Return the version in which `request` is sent.
 
         Arguments:
-            version: a wish. It is granted if the broker serves it; below what the broker serves,
-                the lowest that it does is taken.
-            highest: without a wish, the best version up to this one.
+            version: a preferred one. It is used if the broker supports it; if the broker only
+                supports higher ones, its lowest is used.
+            highest: without a preferred version, the maximum.
 
-        Raises UnsupportedVersionError, naming the API and both ranges, if there is none; TypeError
-        naming an argument of a wrong type.
+        Raises UnsupportedVersionError, naming the API and both ranges, if no version is possible;
+        TypeError naming an argument of a wrong type.
         """
         if not isinstance(request, Message):
             raise TypeError('request must be a message, not %r' % (request,))
@@ -337,7 +340,7 @@ class Session:
         chosen = version if version > low else low
         if not (request.min_version <= chosen <= high and chosen <= request.max_version):
             raise UnsupportedVersionError(
-                '%s in version %d was asked for; the broker serves %s, this client %d to %d'
+                '%s in version %d was requested; the broker supports %s, this client %d to %d'
                 % (
                     type(request).__name__,
                     version,
@@ -358,46 +361,47 @@ class Session:
     ) -> bytes:
         """Return the bytes of a request; its ResponseReceived follows, unless acks=0.
 
-        Arguments: version, highest as choose_version(); correlation_id: None counts up.
+        Arguments: version, highest as for choose_version(); correlation_id: None for the next one.
 
         Raises IllegalStateError before the versions are known, TooManyInFlightRequests at the
-        limit, UnsupportedVersionError as choose_version(), ProtocolError if a field's value cannot
-        be sent in that version. After an error nothing has changed.
+        limit, UnsupportedVersionError as choose_version(), ProtocolError if the value of a field
+        cannot be sent in that version. After an error nothing has changed.
         """
         if self.role is not Role.CLIENT or self.state is not State.READY:
             self._only(Role.CLIENT)
             self._require(Input.STEP if isinstance(request, _LOGIN_STEPS) else Input.SEND)
         elif self._max_in_flight is not None and len(self._sent) >= self._max_in_flight:
-            raise TooManyInFlightRequests('%d requests wait for answers' % len(self._sent))
+            raise TooManyInFlightRequests('%d requests are in flight' % len(self._sent))
         chosen = self.choose_version(request, version, highest)
         if correlation_id is None:
             correlation_id = self._next_correlation_id()
         return self._encode(request, chosen, correlation_id)
 
     def number(self) -> int:
-        """Return the correlation id of a request that is made without send(), and is answered.
+        """Return the correlation id for a request that is encoded without send(), with a response.
 
-        Its answer is read by the caller, who gives no byte of it to this; or expect() is called
-        before that. Raises: as send().
+        The caller reads the response itself, and passes none of its bytes to this session; or it
+        calls expect() first. Raises: as send().
         """
         if self.role is not Role.CLIENT or self.state is not State.READY:
             self._only(Role.CLIENT)
             self._require(Input.SEND)
         if self._max_in_flight is not None and len(self._sent) >= self._max_in_flight:
-            raise TooManyInFlightRequests('%d requests wait for answers' % len(self._sent))
+            raise TooManyInFlightRequests('%d requests are in flight' % len(self._sent))
         correlation_id = (self._last_correlation_id + 1) & MAX_CORRELATION_ID
         self._last_correlation_id = correlation_id
         return correlation_id
 
     def expect(self, correlation_id: int, request: Message, version: int) -> None:
-        """Let an answer follow, as if send() had made the request that was numbered last.
+        """Expect a response, as if send() had encoded the request of the last number().
 
-        Arguments: request: what the answer is read for; version: one that the broker serves.
+        Arguments: request: determines how the response is decoded; version: one that the broker
+        supports.
         """
         self._sent.append(_new(_Sent, (correlation_id, request, version)))
 
     def was_answered(self) -> None:
-        """Note that the next answer was read by the caller, who gave no byte of it to this."""
+        """Remove the oldest request, whose response the caller has read itself."""
         self._sent.popleft()
 
     def _next_correlation_id(self) -> int:
@@ -420,12 +424,12 @@ class Session:
         correlation_id = int.from_bytes(data[:4], 'big', signed=True)
         if not self._sent:
             raise CorrelationIdError(
-                'a response with correlation id %d, but no request waits' % correlation_id
+                'a response with correlation id %d, but no request is in flight' % correlation_id
             )
         sent = self._sent[0]
         if correlation_id != sent.correlation_id:
             raise CorrelationIdError(
-                'a response with correlation id %d where %d, for %s, was due'
+                'a response with correlation id %d, expected %d for %s'
                 % (correlation_id, sent.correlation_id, type(sent.request).__name__)
             )
         self._sent.popleft()
@@ -440,10 +444,10 @@ class Session:
     # ------------------------------------------------------------ logins
 
     def begin_login(self) -> None:
-        """Note that a login follows: until end_login() only its steps are sent.
+        """Begin a login: until end_login() only its steps are sent.
 
-        They are SaslHandshake and SaslAuthenticate by send(), or send_token(); each is answered by
-        a LoginAnswered. Answers to earlier requests, if there are any, come before.
+        They are SaslHandshake and SaslAuthenticate by send(), or send_token(); the response to each
+        is a LoginAnswered. Responses to earlier requests, if there are any, come before.
         """
         self._only(Role.CLIENT)
         self._move(Input.BEGIN_LOGIN)
@@ -457,7 +461,7 @@ class Session:
         return frame(token)
 
     def end_login(self) -> None:
-        """Note that the login is done, and requests may flow."""
+        """End a login; requests may be sent again."""
         self._move(Input.END_LOGIN)
         self._frames.max_frame_bytes = self._max_frame_bytes
         self._awaits_token = False
@@ -478,7 +482,7 @@ class Session:
         self._move(Input.ADOPT)
         return VersionsNegotiated(self.versions, *_throttle(answer, sent.version))
 
-    # ------------------------------------------------------------ the server's end
+    # ------------------------------------------------------------ server
 
     def _take_request(self, data: bytes) -> Event:
         if len(data) < _HEADER_START.size:
@@ -504,9 +508,9 @@ class Session:
         return cls.min_version, cls.max_version
 
     def skip(self, header: RequestHeader) -> None:
-        """Leave the oldest unanswered request without an answer, as brokers of 0.9 do with some.
+        """Do not respond to the oldest unanswered request, as brokers of 0.9 do with some.
 
-        Raises IllegalStateError if it is another request's turn.
+        Raises IllegalStateError for any other request.
         """
         self._only(Role.SERVER)
         self._take_turn(header)
@@ -521,22 +525,22 @@ class Session:
     def respond(
         self, header: RequestHeader, response: Message, *, version: Optional[int] = None
     ) -> bytes:
-        """Return the bytes that answer the oldest unanswered request.
+        """Return the bytes of the response to the oldest unanswered request.
 
-        Arguments: header: of that request; version: other than the request's, for ApiVersions
-        with error 35, which is answered in version 0.
+        Arguments: header: of that request; version: if it differs from the request's, for
+        ApiVersions with error 35, which is sent in version 0.
 
-        Raises IllegalStateError if it is another request's turn, ProtocolError if the response
-        cannot be written in that version.
+        Raises IllegalStateError for any other request, ProtocolError if the response cannot be
+        written in that version.
         """
         return b''.join(self.respond_in_parts(header, response, version=version))
 
     def respond_in_parts(
         self, header: RequestHeader, response: Message, *, version: Optional[int] = None
     ) -> List[bytes]:
-        """Return the pieces of what respond() returns, for a socket that takes several at once.
+        """Return the parts of the result of respond(), for a vectored write.
 
-        Records are those of the response, uncopied. Arguments and errors as respond().
+        Records are not copied. Arguments and errors as for respond().
         """
         self._only(Role.SERVER)
         self._require(Input.SEND)

@@ -1,8 +1,4 @@
-"""What a session can be in the middle of, what moves it on, and what it reports.
-
-Owns the words of session.py: roles, states, the table of the moves between them, and the events.
-What happens in each state is the session's business.
-"""
+"""The roles, states, transitions and events of a Session (session.py)."""
 
 from __future__ import annotations
 
@@ -32,27 +28,27 @@ __all__ = [
 
 
 class Role(enum.Enum):
-    """Which end of the connection a session is."""
+    """The side of the connection."""
 
     CLIENT = 'client'
     SERVER = 'server'
 
 
 class State(enum.Enum):
-    """What may be said now."""
+    """The state of a conversation, which determines the messages that are allowed."""
 
-    FRESH = 'fresh'  # connected; the client knows nothing of the broker yet
-    NEGOTIATING = 'negotiating'  # the client has asked for the broker's versions
-    LOGGING_IN = 'logging in'  # SASL: nothing else is sent; answers to earlier requests may come
-    READY = 'ready'  # requests and responses flow
+    FRESH = 'fresh'  # connected; the client does not know the broker's versions yet
+    NEGOTIATING = 'negotiating'  # the client has requested the broker's versions
+    LOGGING_IN = 'logging in'  # SASL: only steps are sent; earlier responses may arrive
+    READY = 'ready'  # requests and responses are allowed
     CLOSED = 'closed'  # one side has closed the connection
-    FAILED = 'failed'  # the peer broke the protocol; only closing is left
+    FAILED = 'failed'  # the peer violated the protocol; the connection must be closed
 
-    __hash__ = object.__hash__  # members are single; Enum's own is a call of Python
+    __hash__ = object.__hash__  # members are singletons; Enum's own is a Python call
 
 
 class Input(enum.Enum):
-    """What moves a session from state to state."""
+    """The input of the state machine."""
 
     NEGOTIATE = 'ask for versions'
     ADOPT = 'learn the versions'
@@ -66,7 +62,7 @@ class Input(enum.Enum):
     __hash__ = object.__hash__
 
 
-# A server starts READY: asking for versions is a request to it like any other.
+# A server starts in READY: a request for its versions is like any other.
 TRANSITIONS: Dict[State, Dict[Input, State]] = {
     State.FRESH: {
         Input.NEGOTIATE: State.NEGOTIATING,
@@ -75,7 +71,7 @@ TRANSITIONS: Dict[State, Dict[Input, State]] = {
         Input.FAIL: State.FAILED,
     },
     State.NEGOTIATING: {
-        Input.NEGOTIATE: State.NEGOTIATING,  # once more, in another version
+        Input.NEGOTIATE: State.NEGOTIATING,  # again, in another version
         Input.ADOPT: State.READY,
         Input.CLOSE: State.CLOSED,
         Input.FAIL: State.FAILED,
@@ -87,10 +83,10 @@ TRANSITIONS: Dict[State, Dict[Input, State]] = {
         Input.FAIL: State.FAILED,
     },
     State.READY: {
-        Input.NEGOTIATE: State.NEGOTIATING,  # anew: features may rise, SASL may show more
+        Input.NEGOTIATE: State.NEGOTIATING,  # again: features may change, SASL may reveal more
         Input.ADOPT: State.READY,
         Input.SEND: State.READY,
-        Input.BEGIN_LOGIN: State.LOGGING_IN,  # also once more, before the login ends (KIP-368)
+        Input.BEGIN_LOGIN: State.LOGGING_IN,  # also again, before the session expires (KIP-368)
         Input.CLOSE: State.CLOSED,
         Input.FAIL: State.FAILED,
     },
@@ -100,11 +96,11 @@ TRANSITIONS: Dict[State, Dict[Input, State]] = {
 
 
 class NeedData(NamedTuple):
-    """Nothing more can be said before more bytes arrive."""
+    """There is no event until more bytes are received."""
 
 
 class SendData(NamedTuple):
-    """Bytes the session itself has to send now."""
+    """Bytes that the session needs to have sent now."""
 
     data: bytes
 
@@ -118,9 +114,9 @@ class VersionsNegotiated(NamedTuple):
 
 
 class ResponseReceived(NamedTuple):
-    """The answer to the oldest unanswered request.
+    """The response to the oldest request in flight.
 
-    When ``client_throttles``, the broker has not waited itself: nothing may be sent to it for
+    If ``client_throttles``, the broker did not delay the response: nothing may be sent to it for
     ``throttle_time_ms`` (KIP-219). Otherwise that time has already passed.
     """
 
@@ -133,26 +129,26 @@ class ResponseReceived(NamedTuple):
 
 
 class LoginAnswered(NamedTuple):
-    """The broker's answer to the last step of a login: a response, or a bare token."""
+    """The broker's response to the last step of a login: a message, or a bare token."""
 
     answer: Union[Message, bytes]
 
 
 class RequestReceived(NamedTuple):
-    """A client's request. One that is not answered (acks=0) needs no respond()."""
+    """A client's request. respond() must not be called for one without response (acks=0)."""
 
     header: RequestHeader
     request: Message
 
 
 class UnsupportedRequest(NamedTuple):
-    """A client's request for an API or version this server does not serve.
+    """A client's request with an API or version that this server does not support.
 
-    What to do is the server's choice: brokers close the connection, except that they answer
-    ApiVersions in version 0 with error 35.
+    The server decides what to do: brokers close the connection, except for ApiVersions, to which
+    they respond in version 0 with error 35.
     """
 
-    header: RequestHeader  # without client id, which can't be read in an unknown version
+    header: RequestHeader  # without client id, which is not readable in an unknown version
     supported: Optional[Tuple[int, int]]  # None: the API is unknown
     data: bytes  # the whole frame
 
@@ -160,8 +156,8 @@ class UnsupportedRequest(NamedTuple):
 class ConnectionClosed(NamedTuple):
     """The peer closed the connection."""
 
-    inside_frame: bool  # in the middle of a frame, which is lost
-    unanswered: Tuple[Message, ...]  # a client's requests that will stay without answer
+    inside_frame: bool  # a frame was truncated, and is lost
+    unanswered: Tuple[Message, ...]  # a client's requests that will get no response
 
 
 NEED_DATA = NeedData()

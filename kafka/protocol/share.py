@@ -1,6 +1,6 @@
 """Share groups, the queues of Kafka (KIP-932).
 
-Owns the messages only. Version 0 of the first four was the early access of 4.0 and went in 4.1.
+Version 0 of the first four messages was the early access of 4.0 and was removed in 4.1.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class ShareGroupHeartbeatAssignment(Struct):
 
 
 class ShareGroupHeartbeatResponse(Message, api_key=76, valid='0-1', flexible='0+'):
-    """The member's epoch and, when it changed, the assignment."""
+    """The member's epoch, and the assignment if it has changed."""
 
     throttle_time_ms: Int32
     error_code: Int16
@@ -59,7 +59,7 @@ class ShareGroupHeartbeatResponse(Message, api_key=76, valid='0-1', flexible='0+
 class ShareGroupDescribeRequest(
     Message, api_key=77, valid='0-1', flexible='0+', route=Route.GROUP_COORDINATOR
 ):
-    """Ask for the members of share groups."""
+    """Request the members of share groups."""
 
     group_ids: List[String]
     include_authorized_operations: Bool
@@ -98,7 +98,7 @@ class DescribedGroup(Struct):
 
 
 class ShareGroupDescribeResponse(Message, api_key=77, valid='0-1', flexible='0+'):
-    """Share groups with members and what they have."""
+    """Share groups with members and their assignments."""
 
     throttle_time_ms: Int32
     groups: List[DescribedGroup]
@@ -127,10 +127,10 @@ class ForgottenTopic(Struct):
 
 
 class ShareFetchRequest(Message, api_key=78, valid='0-2', flexible='0+', route=Route.LEADER):
-    """Acquire records for a member, and acknowledge earlier ones on the way.
+    """Acquire records for a member, and acknowledge earlier ones.
 
-    v1 limits the number of records. v2 can renew acquisitions (KIP-1222) and acquire strictly by
-    that limit (KIP-1206).
+    v1 limits the number of records. v2 can renew acquisitions (KIP-1222) and apply that limit
+    strictly (KIP-1206).
     """
 
     group_id: Optional[String] = v(default=None)
@@ -184,7 +184,7 @@ class NodeEndpoint(Struct):
 class ShareFetchResponse(Message, api_key=78, valid='0-2', flexible='0+'):
     """Records with the ranges that were acquired.
 
-    v1 adds how long acquisitions last.
+    v1 adds the duration of acquisition locks.
     """
 
     throttle_time_ms: Int32
@@ -228,7 +228,7 @@ class ShareAcknowledgeTopicResponse(Struct):
 
 
 class ShareAcknowledgeResponse(Message, api_key=79, valid='0-2', flexible='0+'):
-    """One error code per partition; v2 adds how long acquisitions last."""
+    """One error code per partition; v2 adds the duration of acquisition locks."""
 
     throttle_time_ms: Int32
     error_code: Int16
@@ -251,7 +251,7 @@ class DescribeShareGroupOffsetsRequestGroup(Struct):
 class DescribeShareGroupOffsetsRequest(
     Message, api_key=90, valid='0-1', flexible='0+', route=Route.GROUP_COORDINATOR
 ):
-    """Ask where share groups begin to read; null topics mean all."""
+    """Request the start offsets of share groups; null topics mean all."""
 
     groups: List[DescribeShareGroupOffsetsRequestGroup]
 
@@ -298,7 +298,7 @@ class AlterShareGroupOffsetsRequestTopic(Struct):
 class AlterShareGroupOffsetsRequest(
     Message, api_key=91, valid='0', flexible='0+', route=Route.GROUP_COORDINATOR
 ):
-    """Set where an empty share group begins to read."""
+    """Set the start offsets of an empty share group."""
 
     group_id: String
     topics: List[AlterShareGroupOffsetsRequestTopic]
@@ -332,7 +332,7 @@ class DeleteShareGroupOffsetsRequestTopic(Struct):
 class DeleteShareGroupOffsetsRequest(
     Message, api_key=92, valid='0', flexible='0+', route=Route.GROUP_COORDINATOR
 ):
-    """Forget the offsets of topics in an empty share group."""
+    """Delete the offsets of topics in an empty share group."""
 
     group_id: String
     topics: List[DeleteShareGroupOffsetsRequestTopic]

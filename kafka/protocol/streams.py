@@ -1,7 +1,7 @@
 """Groups of Kafka Streams programs (KIP-1071).
 
-Owns the messages only. A Python client watches such groups; the heartbeat is here so that the
-embedded broker and tools can read it.
+A Python client can only describe such groups; the heartbeat is declared for the embedded broker and
+for tools.
 """
 
 from __future__ import annotations
@@ -116,9 +116,9 @@ class EndpointToPartitions(Struct):
 
 
 class StreamsGroupHeartbeatResponse(Message, api_key=88, valid='0-1', flexible='0+'):
-    """The member's epoch and, when they changed, its tasks.
+    """The member's epoch, and its tasks if they have changed.
 
-    v1 can ask for a description of the topology (KIP-1331).
+    v1 can request a description of the topology (KIP-1331).
     """
 
     throttle_time_ms: Int32
@@ -142,9 +142,9 @@ class StreamsGroupHeartbeatResponse(Message, api_key=88, valid='0-1', flexible='
 class StreamsGroupDescribeRequest(
     Message, api_key=89, valid='0-1', flexible='0+', route=Route.GROUP_COORDINATOR
 ):
-    """Ask for the members and tasks of streams groups.
+    """Request the members and tasks of streams groups.
 
-    v1 can ask for descriptions of their topologies (KIP-1331).
+    v1 can request descriptions of their topologies (KIP-1331).
     """
 
     group_ids: List[String]
@@ -241,7 +241,7 @@ class StreamsGroupDescribeResponse(Message, api_key=89, valid='0-1', flexible='0
 class StreamsGroupTopologyDescriptionUpdateRequest(
     Message, api_key=93, valid='0', flexible='0+', route=Route.GROUP_COORDINATOR
 ):
-    """Store the description of a topology when the broker asked for it (KIP-1331)."""
+    """Store the description of a topology that the broker has requested (KIP-1331)."""
 
     group_id: String
     member_id: String
@@ -250,7 +250,7 @@ class StreamsGroupTopologyDescriptionUpdateRequest(
 
 
 class StreamsGroupTopologyDescriptionUpdateResponse(Message, api_key=93, valid='0', flexible='0+'):
-    """Whether the description was stored."""
+    """The result: whether the description was stored."""
 
     throttle_time_ms: Int32
     error_code: Int16

@@ -1,7 +1,7 @@
-"""Struct: values under the names of a schema, as 1.x had its requests and responses.
+"""Struct: values with the field names of a schema, as in requests and responses of 1.x.
 
-Owns construction, comparison and the way to bytes and back by the schema. The schemas of requests
-and responses are made in struct_classes.py.
+It is constructed, compared, encoded and decoded by its schema. The schemas of requests and
+responses are made in struct_classes.py.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ S = TypeVar('S', bound='Struct')
 
 
 class _Encode:
-    """``encode`` of a struct, which is called with the class and values, or with an object."""
+    """``encode`` of a struct, called on the class with values, or on an object."""
 
     __name__ = 'encode'
 
@@ -35,11 +35,11 @@ class _Encode:
 
 
 class Struct(AbstractType):
-    """Values under the names of a schema (1.x): all of them positionally, or any by keyword.
+    """Values with the field names of a schema (1.x): all positionally, or any by keyword.
 
-    One that was not given is None, which shows when it is used. Fields are attributes. Equal are
-    structs of one schema with equal values. Raises ValueError for another number of values or a
-    name that the schema does not have.
+    A missing one is None, which fails when it is encoded. Fields are attributes. Structs of the
+    same schema with equal values are equal. Raises ValueError for another number of values or a
+    name that is not in the schema.
     """
 
     SCHEMA: ClassVar[Any] = Schema()
@@ -72,9 +72,9 @@ class Struct(AbstractType):
         return [getattr(self, name) for name in self.SCHEMA.names]
 
     def get_item(self, name: str) -> Any:
-        """Return a field by its name (2.x). Raises KeyError for one that there is not."""
+        """Return a field by its name (2.x). Raises KeyError for an unknown one."""
         if name not in self.SCHEMA.names:
-            raise KeyError('%s is no field of %s' % (name, type(self).__name__))
+            raise KeyError('%s is not a field of %s' % (name, type(self).__name__))
         return getattr(self, name)
 
     def to_object(self) -> Dict[str, Any]:

@@ -1,12 +1,12 @@
-"""The classes that 1.x and 2.x had for each version of a request or response.
+"""The classes of 1.x and 2.x for each version of a request or response.
 
-Owns how such a class comes out of a declared message: its schema, with the names of then
-(struct_names.py), and the way to and from the declared message, which lets a request travel in
-another version than the program named. Offered are all versions without tagged fields (KIP-482),
-and of what never had any such version all that there are, as in 2.x.
+They are made from the declared messages: the schema, with the field names of that time
+(struct_names.py), and the conversion from and to the declared message, so that a request can be
+sent in another version than the program chose. They exist for all versions without tagged fields
+(KIP-482), and for messages that always had those for all versions, as in 2.x.
 
 The records of Produce 0 to 2 and Fetch 0 to 3 are message sets: lists of (offset, encoded message)
-on the way out, of (offset, size, Message) on the way in. Later ones are bytes.
+in requests, of (offset, size, Message) in responses. In later versions they are bytes.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _CONSTANTS: Dict[str, Dict[str, Any]] = {
     'JoinGroupRequest': {'UNKNOWN_MEMBER_ID': ''},
 }
 
-# Where 2.x grouped the fields otherwise than they are declared.
+# Fields that 2.x grouped in another way than the declaration.
 _NEW_PARTITIONS = Schema(('count', Int32), ('assignment', Array(Array(Int32))))
 _OWN_SCHEMAS = {
     'CreatePartitionsRequest': Schema(
@@ -85,16 +85,16 @@ class _OfVersion(Struct):
 
     API_KEY: ClassVar[int]
     API_VERSION: ClassVar[int]
-    DECLARED: ClassVar[Optional[Type[Message]]] = None  # None: it has no such other form
+    DECLARED: ClassVar[Optional[Type[Message]]] = None  # None: there is no declared message
 
     def declared(self) -> Message:
         """Return the declared message with these values.
 
-        Raises ValueError or TypeError for values that cannot be meant, or a class that a program
-        declared itself.
+        Raises ValueError or TypeError for invalid values, and for a class that a program defined
+        itself.
         """
         if self.DECLARED is None:
-            raise ValueError('%s is declared nowhere else' % type(self).__name__)
+            raise ValueError('%s has no declared message' % type(self).__name__)
         build: Any = builder(self.DECLARED, self.API_VERSION, _written)
         values = self._values()
         built: Message = build(values[0] if len(values) == 1 else values)
@@ -102,7 +102,7 @@ class _OfVersion(Struct):
 
 
 class Request(_OfVersion):
-    """A request in one version (1.x); programs may derive their own with the attributes below.
+    """A request in one version (1.x); programs may derive their own with these attributes.
 
     Attributes of the class: API_KEY, API_VERSION, SCHEMA, RESPONSE_TYPE.
     """
@@ -111,15 +111,15 @@ class Request(_OfVersion):
     FLEXIBLE: ClassVar[bool] = False
 
     def expect_response(self) -> bool:
-        """Tell whether a broker answers (2.x): all requests but Produce with acks 0."""
+        """Return True if brokers respond (2.x): to all requests except Produce with acks 0."""
         return self.API_KEY != 0 or getattr(self, 'required_acks', None) != 0
 
     def unwritten(self) -> Message:
-        """As declared(); what RequestConnection asks for."""
+        """Return the same as declared(); called by RequestConnection."""
         return self.declared()
 
     def framed(self, correlation_id: int, client_id: Any) -> bytes:
-        """Return the request with its header and its length in front; client_id: str or bytes."""
+        """Return the request with its header and length prefix; client_id: str or bytes."""
         header = api.RequestHeader(self, correlation_id, text_of(client_id))
         return frame(header.encode() + self.encode())
 
@@ -129,7 +129,7 @@ class Response(_OfVersion):
 
     @classmethod
     def of(cls: Type[R], message: Message) -> R:
-        """Return a declared message, which may have come in another version, as this class."""
+        """Return a declared message, possibly received in another version, as this class."""
         assert cls.DECLARED is not None
         is_set = cls.API_VERSION <= LAST_MESSAGE_SETS.get(cls.API_KEY, -1)
         take: Any = taker(cls.DECLARED, cls.API_VERSION, _read_set if is_set else _read_bytes)
@@ -137,7 +137,7 @@ class Response(_OfVersion):
 
 
 def _written(records: Any) -> Any:
-    """Return records as bytes: a message set may be given in any form that its encode() takes."""
+    """Return records as bytes: a message set may have any form that its encode() accepts."""
     if records is None or isinstance(records, (bytes, bytearray, memoryview)):
         return records
     encoded = MessageSet.encode(records, size=False)
@@ -161,7 +161,7 @@ def _key(declared: Type[Message]) -> int:
 
 
 class _Schemas:
-    """Makes the schema of one message in one version."""
+    """Builds the schema of one message in one version."""
 
     def __init__(self, declared: Type[Message], version: int, name: str) -> None:
         self._version = version
@@ -193,7 +193,7 @@ class _Schemas:
         return self._plain(field.type, field.secret)
 
     def _element(self, kind: Any, name: str) -> List[Any]:
-        """Return what an array is made with: fields, or one type where there is one field only."""
+        """Return the arguments of an array: fields, or a single type if there is one field only."""
         if isinstance(kind, Kind):
             return [self._plain(kind, False)]
         fields = self._fields(kind, self._inner, name)
@@ -221,7 +221,7 @@ _classes: Dict[Tuple[Type[Message], int, str], Type[_OfVersion]] = {}
 
 
 def count_of(declared: Type[Message]) -> int:
-    """Return how many versions of a message are offered, the first being 0."""
+    """Return the number of available versions of a message; the first is 0."""
     if not declared.flexible_from:  # None: never; 0: always
         return declared.max_version + 1
     return declared.flexible_from
@@ -230,8 +230,8 @@ def count_of(declared: Type[Message]) -> int:
 def class_of(declared: Type[Message], version: int, stem: Optional[str] = None) -> Any:
     """Return the class of one version; negative numbers count from the last.
 
-    Arguments: stem: its name without Request or Response, where it is not that of the declaration.
-    Raises IndexError for a version that is not offered.
+    Arguments: stem: its name without Request or Response, if it differs from the declaration.
+    Raises IndexError for a version that is not available.
     """
     count = count_of(declared)
     if not isinstance(version, int) or not -count <= version < count:
@@ -252,7 +252,7 @@ def _make(declared: Type[Message], version: int, stem: str, kind: str) -> Type[_
     is_flexible = declared.is_flexible(version)
     module = HOMES.get(stem)
     contents: Dict[str, Any] = {
-        '__doc__': '%s in version %d, as 1.x or 2.x had it.' % (stem + kind, version),
+        '__doc__': '%s in version %d, as in 1.x or 2.x.' % (stem + kind, version),
         '__module__': declared.__module__ if module is None else 'kafka.protocol.' + module,
         '__qualname__': name,
         'API_KEY': declared.api_key,
@@ -281,7 +281,7 @@ _lists: Dict[Tuple[int, str, str], VersionList] = {}
 
 
 def versions_of(api_key: int, stem: str, kind: str) -> VersionList:
-    """Return the classes that were called so; kind: Request or Response."""
+    """Return the classes with this name; kind: Request or Response."""
     found = _lists.get((api_key, stem, kind))
     if found is None:
         declared = api.request_class if kind == 'Request' else api.response_class

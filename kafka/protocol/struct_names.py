@@ -1,7 +1,7 @@
-"""What 1.x and 2.x called requests, responses and their fields, and where programs find them.
+"""The names of requests, responses and their fields in 1.x and 2.x, and their modules.
 
-Owns these names as tables, and the look-up of a name that a module of 1.x had beside what is
-declared there. The classes behind the names are made in struct_classes.py.
+Tables of the names, and the lookup of a name that a module of 1.x had in addition to its
+declarations. The classes are made in struct_classes.py.
 """
 
 from __future__ import annotations
@@ -68,12 +68,12 @@ MODULES: Dict[str, Dict[str, int]] = {
     'sasl_authenticate': {'SaslAuthenticate': 36},
 }
 
-#: {name without Request or Response: module} as far as there is one.
+#: {name without Request or Response: module}.
 HOMES = {stem: module for module, stems in reversed(list(MODULES.items())) for stem in stems}
 
-# What 1.x and 2.x called fields, by the declared message: those of the message itself, then those
-# of the groups inside it, or of one of them, whose name stands before a dot. Other fields have the
-# names of the declaration.
+# The names of fields in 1.x and 2.x, by the declared message: those of the message itself, then
+# those of the structs inside it, or of one of them, whose name precedes a dot. Other fields have
+# the names of the declaration.
 _RENAMED = {
     'ProduceRequest': (
         'acks required_acks, timeout_ms timeout, topic_data topics',
@@ -230,7 +230,7 @@ _RENAMED = {
     'TxnOffsetCommitResponse': ('', 'name topic, partition_index partition'),
 }
 
-# Where one version of a class was called otherwise; the first is a slip of the pen of 1.x.
+# Other names in one version of a class; the first is a typing error of 1.x.
 _BY_CLASS = {
     ('ProduceResponse_v2', 'throttle_time_ms'): 'thottle_time_ms',
     ('GroupCoordinatorRequest_v0', 'key'): 'consumer_group',
@@ -246,9 +246,9 @@ def _pairs(text: str) -> Dict[str, str]:
 
 
 def field_names(declared: str, cls: str) -> Tuple[Dict[str, str], Dict[str, str]]:
-    """Return what fields of a message are called, and those of groups in it, where it differs.
+    """Return the different names of fields of a message, and of those of the structs in it.
 
-    Arguments: declared: the name of the declared message; cls: that of the class of one version.
+    Arguments: declared: the name of the declared message; cls: of the class of one version.
     """
     outer, inner = map(_pairs, _RENAMED.get(declared, ('', '')))
     for (name, field), called in _BY_CLASS.items():
@@ -258,10 +258,9 @@ def field_names(declared: str, cls: str) -> Tuple[Dict[str, str], Dict[str, str]
 
 
 def look_up(module: str, name: str) -> Any:
-    """Return what a module of 1.x or 2.x had under a name: a list of classes, or one of them.
+    """Return the list of classes, or the class, that a module of 1.x or 2.x had under a name.
 
-    ``__all__`` is what ``from module import *`` asks for. Raises AttributeError for a name that it
-    does not have.
+    ``__all__`` is requested by ``from module import *``. Raises AttributeError for any other name.
     """
     if name == '__all__':
         return _all_of(module)
@@ -280,7 +279,7 @@ def look_up(module: str, name: str) -> Any:
 
 
 def _all_of(module: str) -> List[str]:
-    """Return what a module declares, and the lists and classes that 1.x and 2.x had there."""
+    """Return the declarations of a module, and the lists and classes of 1.x and 2.x."""
     names = [name for name in vars(sys.modules[module]) if not name.startswith('_')]
     for stem in MODULES.get(module.rpartition('.')[2], ()):
         for kind in ('Request', 'Response'):

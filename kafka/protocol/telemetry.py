@@ -1,6 +1,6 @@
-"""Metrics that a client sends to brokers on their wish (KIP-714).
+"""Metrics that a client sends to brokers at their request (KIP-714).
 
-Owns the messages only; the metrics inside are OTLP, which is not known here.
+The metrics inside are OTLP, which is not interpreted here.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from kafka.protocol.wire import Bool, Bytes, Int8, Int16, Int32, Message, Route,
 class GetTelemetrySubscriptionsRequest(
     Message, api_key=71, valid='0', flexible='0+', route=Route.ANY
 ):
-    """Ask which metrics the brokers want; the zero id asks for a client id too."""
+    """Request the metrics to send; a zero id requests a client instance id too."""
 
     client_instance_id: Uuid
 
 
 class GetTelemetrySubscriptionsResponse(Message, api_key=71, valid='0', flexible='0+'):
-    """Which metrics, how often, and in which compressions."""
+    """The metrics to send, how often, and with which compression."""
 
     throttle_time_ms: Int32
     error_code: Int16
@@ -33,7 +33,7 @@ class GetTelemetrySubscriptionsResponse(Message, api_key=71, valid='0', flexible
 
 
 class PushTelemetryRequest(Message, api_key=72, valid='0', flexible='0+', route=Route.ANY):
-    """Send metrics, compressed OTLP."""
+    """Send metrics: OTLP, compressed."""
 
     client_instance_id: Uuid
     subscription_id: Int32
@@ -43,7 +43,7 @@ class PushTelemetryRequest(Message, api_key=72, valid='0', flexible='0+', route=
 
 
 class PushTelemetryResponse(Message, api_key=72, valid='0', flexible='0+'):
-    """Whether the metrics were taken."""
+    """The result: whether the metrics were accepted."""
 
     throttle_time_ms: Int32
     error_code: Int16

@@ -1,6 +1,6 @@
 """Idempotent and transactional producing (KIP-98, KIP-360, KIP-447, KIP-890).
 
-Owns the messages only; which of them may be sent when is decided by the producer's state.
+The producer's transaction state decides when to send which message.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from kafka.protocol.wire import (
 class InitProducerIdRequest(
     Message, api_key=22, valid='0-6', flexible='2+', route=Route.TRANSACTION_COORDINATOR
 ):
-    """Get a producer id; with a transactional id, finish what its last owner left.
+    """Request a producer id; with a transactional id, end the last transaction of that id.
 
-    Without a transactional id any broker answers. v2 is flexible, v3 can keep the id and raise
-    its epoch (KIP-360), v4 knows fencing (KIP-588), v6 two-phase commit (KIP-939).
+    Without a transactional id any broker responds. v2 is flexible, v3 can keep the id and increase
+    its epoch (KIP-360), v4 adds fencing (KIP-588), v6 two-phase commit (KIP-939).
     """
 
     transactional_id: Optional[String]
@@ -71,10 +71,10 @@ class AddPartitionsToTxnTransaction(Struct):
 class AddPartitionsToTxnRequest(
     Message, api_key=24, valid='0-5', flexible='3+', route=Route.TRANSACTION_COORDINATOR
 ):
-    """Tell the coordinator which partitions a transaction will write to.
+    """Add partitions to a transaction.
 
-    v3 is flexible. v4 verifies, for several transactions at once, and is meant for brokers
-    (KIP-890): clients stay at v3.
+    v3 is flexible. v4 can only verify, for several transactions at a time, and is meant for brokers
+    (KIP-890): clients use v3.
     """
 
     v3_and_below_transactional_id: String = v('0-3', default='')
@@ -114,7 +114,7 @@ class AddPartitionsToTxnResponse(Message, api_key=24, valid='0-5', flexible='3+'
 class AddOffsetsToTxnRequest(
     Message, api_key=25, valid='0-4', flexible='3+', route=Route.TRANSACTION_COORDINATOR
 ):
-    """Tell the coordinator that a transaction will commit offsets of a group.
+    """Add the offsets of a group to a transaction.
 
     v3 is flexible.
     """
@@ -126,7 +126,7 @@ class AddOffsetsToTxnRequest(
 
 
 class AddOffsetsToTxnResponse(Message, api_key=25, valid='0-4', flexible='3+'):
-    """Whether the group's offsets joined the transaction. v3 is flexible."""
+    """The result: whether the group was added to the transaction. v3 is flexible."""
 
     throttle_time_ms: Int32
     error_code: Int16
@@ -137,7 +137,7 @@ class EndTxnRequest(
 ):
     """Commit or abort a transaction.
 
-    v3 is flexible. v5 raises the epoch with every transaction and may only be sent when the
+    v3 is flexible. v5 increases the epoch with every transaction and may only be sent if the
     feature transaction.version is 2 (KIP-890).
     """
 
@@ -148,7 +148,7 @@ class EndTxnRequest(
 
 
 class EndTxnResponse(Message, api_key=26, valid='0-5', flexible='3+'):
-    """How the transaction ended; v5 adds the id and epoch for the next (KIP-890).
+    """The result; v5 adds the producer id and epoch for the next transaction (KIP-890).
 
     v3 is flexible.
     """
@@ -175,11 +175,11 @@ class TxnOffsetCommitRequestTopic(Struct):
 class TxnOffsetCommitRequest(
     Message, api_key=28, valid='0-6', flexible='3+', route=Route.GROUP_COORDINATOR
 ):
-    """Store offsets for a group, visible when the transaction commits.
+    """Commit offsets of a group, visible when the transaction is committed.
 
-    v2 adds leader epochs (KIP-320), v3 is flexible and adds membership (KIP-447). v5 needs no
-    AddOffsetsToTxn before it, when transaction.version is 2 (KIP-890). v6 names topics by id and
-    allows the members of KIP-848 (KIP-1319).
+    v2 adds leader epochs (KIP-320), v3 is flexible and adds membership (KIP-447). v5 does not
+    require AddOffsetsToTxn before it, if transaction.version is 2 (KIP-890). v6 names topics by id
+    and allows the members of KIP-848 (KIP-1319).
     """
 
     transactional_id: String
@@ -225,7 +225,7 @@ class WritableTxnMarker(Struct):
 
 
 class WriteTxnMarkersRequest(Message, api_key=27, valid='0-2', flexible='1+', route=Route.LEADER):
-    """Write the end of a transaction into partitions; admins abort hanging ones with it (KIP-664).
+    """Write end markers to partitions; administrators abort hanging transactions (KIP-664).
 
     v1 is flexible, v2 adds the transaction's version (KIP-1228). 4.0 dropped v0 (KIP-896).
     """
@@ -257,7 +257,7 @@ class WriteTxnMarkersResponse(Message, api_key=27, valid='0-2', flexible='1+'):
 class DescribeTransactionsRequest(
     Message, api_key=65, valid='0', flexible='0+', route=Route.TRANSACTION_COORDINATOR
 ):
-    """Ask for the state of transactional ids (KIP-664)."""
+    """Request the state of transactional ids (KIP-664)."""
 
     transactional_ids: List[String]
 
@@ -286,7 +286,7 @@ class DescribeTransactionsResponse(Message, api_key=65, valid='0', flexible='0+'
 
 
 class ListTransactionsRequest(Message, api_key=66, valid='0-2', flexible='0+', route=Route.BROKER):
-    """Ask one broker for the transactions it coordinates (KIP-664).
+    """Request the transactions that a broker coordinates (KIP-664).
 
     v1 filters by age (KIP-994), v2 by a pattern of names (KIP-1152).
     """
@@ -318,7 +318,7 @@ class TopicRequest(Struct):
 
 
 class DescribeProducersRequest(Message, api_key=61, valid='0', flexible='0+', route=Route.LEADER):
-    """Ask a leader which producers have written to partitions lately (KIP-664)."""
+    """Request the active producers of partitions from their leader (KIP-664)."""
 
     topics: List[TopicRequest]
 
@@ -345,12 +345,12 @@ class TopicResponse(Struct):
 
 
 class DescribeProducersResponse(Message, api_key=61, valid='0', flexible='0+'):
-    """Producers of each partition with sequence, epoch and open transaction."""
+    """The producers of each partition with sequence, epoch and open transaction."""
 
     throttle_time_ms: Int32
     topics: List[TopicResponse]
 
 
 def __getattr__(name: str) -> object:
-    """Find the classes of single versions that 1.x and 2.x had here (struct_names.py)."""
+    """Return the classes of single versions that 1.x and 2.x had here (struct_names.py)."""
     return import_late('kafka.protocol.struct_names').look_up(__name__, name)

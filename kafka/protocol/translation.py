@@ -1,27 +1,26 @@
-"""The requests of 0.8 and 0.9, asked of brokers that no longer understand them.
+"""The translation of requests of 0.8 and 0.9 for brokers that no longer support them.
 
-Owns: which requests count as old, which of them a broker still gets as they are, what it gets
-instead, and how its answers become the old ones again. Pure: bytes and messages in, bytes and
-messages out, time is an argument. Does not own: the connection (conn.py), the conversion of record
-formats (record/conversion.py).
+It decides which requests are old, which of them a broker receives unchanged, which requests replace
+the others, and converts the responses. The connection is conn.py's; records are converted by
+record/conversion.py. Pure: bytes and messages in, bytes and messages out, time is an argument.
 
-KIP-896 removed these versions in 4.0. Produce and Fetch are raised as soon as the broker can store
-and send magic 2 itself (0.11), because it would convert each fetch otherwise, and refuse to for
-zstd. What has no equal today, by API:
+KIP-896 removed these versions in 4.0. Produce and Fetch are replaced as soon as the broker supports
+magic 2 (0.11), because it would otherwise convert the records of each fetch, and refuses to for
+zstd. Differences that remain, by API:
 
 Produce
-    acks above 1 become -1: from 0.9 on brokers answer them with error 21.
+    acks above 1 become -1: from 0.9 on brokers respond to them with error 21.
 Fetch
-    partitions may come larger than their ``max_bytes``; a single message may not (see
+    partitions may be larger than their ``max_bytes``; a single message may not (see
     record/conversion.py).
 ListOffsets 0
-    gave several offsets, of segments by the age of their files; now there is one, of a message by
+    returned several offsets, of segments by the age of their files; now it is one, of a message by
     its timestamp.
 OffsetCommit 0, OffsetFetch 0
-    meant ZooKeeper; now offsets live with the group's coordinator, expire there, and may only be
-    committed without membership while the group has no members. The timestamp that version 1 gave
-    each partition is lost.
-Error codes above 16 reach the caller as they are.
+    meant ZooKeeper; now offsets are stored by the group's coordinator, expire there, and can only
+    be committed without membership while the group has no members. The timestamp of each partition
+    in version 1 is lost.
+Error codes above 16 are returned unchanged.
 """
 
 from __future__ import annotations
@@ -76,10 +75,10 @@ OLD_VERSIONS: Dict[int, int] = {
     ApiKey.FIND_COORDINATOR: 0,
 }
 
-# Brokers that have these versions get them, whatever older ones they still serve.
+# Brokers that support these versions receive them, even if they support older ones too.
 RAISED_TO: Dict[int, int] = {ApiKey.PRODUCE: 3, ApiKey.FETCH: 4}
 
-# Every release serves these, so nothing must be known of a broker before they are sent.
+# Every release supports these, so they can be sent before the broker's versions are known.
 NEVER_DROPPED = {ApiKey.METADATA, ApiKey.FIND_COORDINATOR}
 
 _START = struct.Struct('>ihh')  # length, API key, API version
@@ -89,32 +88,32 @@ UNKNOWN_TOPIC_OR_PARTITION = 3
 
 
 class OldRequest(NamedTuple):
-    """A request of an old version, read completely."""
+    """A request of an old version, decoded."""
 
     header: RequestHeader
     message: Message
 
     @property
     def needs_versions(self) -> bool:
-        """Whether the broker's versions decide what is sent."""
+        """Whether the broker's versions must be known before it is sent."""
         return self.header.api_key not in NEVER_DROPPED
 
     @property
     def asked_bytes(self) -> int:
-        """How many bytes of records the answer may hold because it was asked for them."""
+        """The number of bytes of records that the request allows in the response."""
         if not isinstance(self.message, FetchRequest):
             return 0
         return sum(max(0, p.partition_max_bytes) for t in self.message.topics for p in t.partitions)
 
 
 class Unread(NamedTuple):
-    """The answer to an old request that was translated; records may not be written yet."""
+    """The response to a translated request; its records may not be encoded yet."""
 
     header: RequestHeader  # of the request
     response: Message
 
     def write(self) -> bytes:
-        """Return the bytes, correlation id first."""
+        """Return the bytes, beginning with the correlation id."""
         write_records(self.response)
         return api.encode_response(
             self.response, self.header.api_version, self.header.correlation_id
@@ -122,10 +121,9 @@ class Unread(NamedTuple):
 
 
 def parse_old_request(payload: Buffer) -> Optional[OldRequest]:
-    """Return the old request that these bytes are, length prefix included, or None.
+    """Return the old request in these bytes, including its length prefix, or None.
 
-    None for everything else: other APIs and versions, and bytes that are not a request from the
-    first to the last.
+    None for anything else: other APIs and versions, and bytes that are not exactly one request.
     """
     if int.from_bytes(payload[:LENGTH_BYTES], 'big') != len(payload) - LENGTH_BYTES:
         return None
@@ -140,10 +138,10 @@ def parse_old_request(payload: Buffer) -> Optional[OldRequest]:
 
 
 class Translation:
-    """One old request and what stands for it on the wire.
+    """The requests that replace one old request.
 
-    Attributes: requests, version: what to send, one after the other, all in one version; maybe
-    nothing. remark: what the program's log should say, or ''.
+    Attributes: requests, version: to be sent one after the other, all in one version; maybe none.
+    remark: a message for the program's log, or ''.
     """
 
     def __init__(self, old: OldRequest, substitute: Substitute, version: int) -> None:
@@ -164,25 +162,25 @@ class Translation:
     def unread(self, responses: Sequence[Message]) -> Unread:
         """Return the old response, given the responses in order.
 
-        Raises UnsupportedCodecError or ProtocolError if fetched records cannot be read.
+        Raises UnsupportedCodecError or ProtocolError if fetched records cannot be decoded.
         """
         return Unread(self._header, self._answer(responses))
 
     def answer(self, responses: Sequence[Message]) -> bytes:
-        """Return the old response as bytes, correlation id first; otherwise as unread()."""
+        """Return the old response as bytes, beginning with the correlation id; see unread()."""
         return self.unread(responses).write()
 
 
 class Translator:
     """Translates the old requests of one connection.
 
-    Arguments: ranges: what the broker serves, {api key: (lowest, highest version)}.
+    Arguments: ranges: the versions of the broker, {api key: (lowest, highest version)}.
     """
 
     def __init__(self, ranges: Ranges) -> None:
         self._ranges = ranges
         self._fetches = FetchMemory()
-        self._versions: Dict[Tuple[Type[Message], Optional[int]], int] = {}  # as chosen before
+        self._versions: Dict[Tuple[Type[Message], Optional[int]], int] = {}  # chosen earlier
         self._served = {
             (key, version)
             for key, last in OLD_VERSIONS.items()
@@ -192,9 +190,9 @@ class Translator:
         }
 
     def passes(self, payload: Buffer) -> bool:
-        """Tell by its first bytes whether a request reaches the broker as it is, and is answered.
+        """Return True if a request can be sent unchanged, judging by its first bytes.
 
-        So do those that the broker serves and that may hold neither records nor acknowledgements.
+        That is so if the broker supports it and it may contain neither records nor acks.
         """
         try:
             length, key, version = _START.unpack_from(payload)
@@ -203,17 +201,17 @@ class Translator:
         return length == len(payload) - LENGTH_BYTES and (key, version) in self._served
 
     def raises(self, old: OldRequest) -> bool:
-        """Tell whether the broker gets a request with records in a later version."""
+        """Return True if a request with records is sent to the broker in a later version."""
         high = self._ranges.get(old.header.api_key, (0, -1))[1]
         return high >= RAISED_TO[old.header.api_key]
 
     def translate(self, old: OldRequest, now_ms: int) -> Optional[Translation]:
-        """Return what to send instead of an old request, or None: the broker serves it as it is.
+        """Return the replacement of an old request, or None if the broker supports it unchanged.
 
-        Arguments: now_ms: the timestamp for messages that carry none, milliseconds since the epoch.
+        Arguments: now_ms: the timestamp of messages without one, milliseconds since the epoch.
 
-        Raises UnsupportedVersionError, naming API and versions, if the broker has neither the
-        request nor a later version of it, and whatever substitute_produce() raises.
+        Raises UnsupportedVersionError, naming API and versions, if the broker supports neither the
+        request nor a later version of it, and errors of substitute_produce().
         """
         substitute = self._substitute(old, now_ms)
         if substitute is None:
@@ -232,7 +230,9 @@ class Translator:
                 % (
                     type(old.message).__name__,
                     version,
-                    'serves versions %d to %d' % (low, high) if high >= 0 else 'does not have it',
+                    'supports versions %d to %d' % (low, high)
+                    if high >= 0
+                    else 'does not support it',
                 )
             )
         message = old.message
@@ -250,11 +250,11 @@ class Translator:
             return _substitute_offset_commit(message)
         if isinstance(message, OffsetFetchRequest):
             return _substitute_offset_fetch(message, version)
-        # FindCoordinator, whose first question and answer are those of versions 1 to 3.
+        # FindCoordinator, which versions 1 to 3 extend compatibly.
         return Substitute([message], 3, lambda responses: responses[0])
 
     def _unless_refused(self, message: Message, version: int, high: int) -> Optional[Substitute]:
-        """Brokers of 0.9 and 0.10, known by Produce 1, serve the version but not the acks."""
+        """Replace acks > 1 for brokers of 0.9 and 0.10, known by Produce 1, which refuse them."""
         if isinstance(message, ProduceRequest) and message.acks > 1 and high >= 1:
             return with_acks_from_all(message, version)
         return None
@@ -264,16 +264,17 @@ class Translator:
 
 
 def _substitute_metadata(old: MetadataRequest) -> Substitute:
-    """All topics were the empty list; since version 1 that means none, and null means all.
+    """Convert all topics, once an empty list, to null; since version 1 an empty list means none.
 
-    Both still create what they name, if the broker does that.
+    Both versions may create the topics that they name.
     """
     request = MetadataRequest(topics=old.topics or None)
     return Substitute([request], 12, lambda responses: responses[0])
 
 
 def _substitute_list_offsets(old: ListOffsetsRequest) -> Substitute:
-    """One offset for each partition; times that are times need both ends of the log as well."""
+    """Request one offset per partition; times other than -1 and -2 need both ends of the log
+    too."""
 
     def ask(special: Optional[int]) -> ListOffsetsRequest:
         topics = [
@@ -333,7 +334,7 @@ def _list_offsets_answer(
 def _old_offsets(
     asked: ListOffsetsPartition, given: Sequence[Optional[ListOffsetsPartitionResponse]]
 ) -> Tuple[int, List[int]]:
-    """Return error code and list for one partition: at the time, earliest, latest.
+    """Return error code and offsets of one partition: at the time, earliest, latest.
 
     After the last message the old list began with the end of the log; before the first it was
     empty.
@@ -382,9 +383,9 @@ def _substitute_offset_commit(old: OffsetCommitRequest) -> Substitute:
 
 
 def _substitute_offset_fetch(old: OffsetFetchRequest, version: int) -> Substitute:
-    """Version 0 told "none stored" by error 3, later ones by the offset alone.
+    """Version 0 reports a missing offset by error 3, later versions by the offset -1.
 
-    Version 0 took metadata and never gave it back: ZooKeeper had a place for the offset only.
+    Version 0 accepted metadata but never returned it: ZooKeeper stored the offset only.
     """
 
     def answer(responses: Sequence[Message]) -> OffsetFetchResponse:

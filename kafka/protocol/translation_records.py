@@ -1,9 +1,9 @@
-"""Old Produce and Fetch requests, asked of brokers that keep and send magic 2.
+"""The translation of old Produce and Fetch requests for brokers with magic 2.
 
-Owns: what is sent instead of Produce 0 to 2 and Fetch 0 to 3, how the answers become the old ones,
-and what the fetches over one connection teach the next. Which requests come here is decided in
-translation.py, which also tells what has no equal today; record/conversion.py converts the records.
-Follows KIP-98 (magic 2) and KIP-896 (the versions that 4.0 removed).
+It replaces Produce 0 to 2 and Fetch 0 to 3, converts their responses, and keeps state between
+fetches of a connection. translation.py decides which requests are translated and lists the
+differences that remain; record/conversion.py converts the records. Follows KIP-98 (magic 2) and
+KIP-896 (the versions that 4.0 removed).
 """
 
 from __future__ import annotations
@@ -40,13 +40,14 @@ __all__ = [
     'write_records',
 ]
 
-# The last versions that name topics; later ones use ids, which these callers don't know.
+# The last versions with names of topics; later ones use ids, which these callers do not know.
 LAST_PRODUCE_BY_NAME = 12
 LAST_FETCH_BY_NAME = 12
 
-# How many bytes are asked for in a partition at least, and so in all of them together at most. Old
-# programs ask for 4 KiB, which is less than one batch: each would come alone, and cost a request
-# (benchmarks/simple.py --only default). Who asks for less than that default wants little.
+# The minimum number of bytes to request for a partition, and thereby the maximum for all of them
+# together. Old programs request 4 KiB, less than one batch: each batch would be a request of its
+# own (benchmarks/simple.py --only default). A program that requests less than that default keeps
+# its value.
 OLD_DEFAULT_BYTES = 4096
 LEAST_PARTITION_BYTES = 128 * 1024
 MOST_MORE_BYTES = 8 * 1024 * 1024
@@ -54,43 +55,43 @@ MOST_MORE_BYTES = 8 * 1024 * 1024
 UNKNOWN_ERROR = -1
 INVALID_MESSAGE = 2
 
-_CRC_POSITION = 12  # in an entry of a message set, behind offset and size
+_CRC_POSITION = 12  # in an entry of a message set, after offset and size
 
 TopicPartition = Tuple[str, int]
 
 
 class Substitute(NamedTuple):
-    """What is asked instead of an old request, and how the answers become its answer."""
+    """The requests that replace an old request, and the conversion of their responses."""
 
-    requests: List[Message]  # one after the other; none: nothing needs to be asked
+    requests: List[Message]  # one after the other; none: the response is known
     highest: Optional[int]  # the last version to use; None for no limit
     answer: Callable[[Sequence[Message]], Message]
-    remark: str = ''  # what the caller should know, in a log
+    remark: str = ''  # a message for the log
 
 
 # ---------------------------------------------------------------- Produce
 
 
 def substitute_produce(old: ProduceRequest, now_ms: int) -> Substitute:
-    """Return what to send for message sets: one batch of magic 2 for each partition.
+    """Return a replacement of message sets: one batch of magic 2 for each partition.
 
-    A damaged set is answered with error 2 and an empty one with offset -1, as brokers do, and
-    neither is sent. With acks=0, where nobody would see that answer, the ChecksumError or
-    ProtocolError is raised.
-    Raises UnsupportedCodecError if a codec is missing, ProtocolError if a partition comes twice.
+    The response to a damaged set is error 2, and to an empty one offset -1, as from brokers;
+    neither is sent. With acks=0, which has no response, the ChecksumError or ProtocolError is
+    raised.
+    Raises UnsupportedCodecError if a codec is missing, ProtocolError if a partition is repeated.
     """
     if len(old.topic_data) == 1 and len(old.topic_data[0].partition_data) == 1:
         records: Any = old.topic_data[0].partition_data[0].records
         if isinstance(records, MessagesLater):
             return _substitute_one(old, records.batch(now_ms))
-    known: Dict[TopicPartition, Tuple[int, int]] = {}  # error and offset that need no broker
+    known: Dict[TopicPartition, Tuple[int, int]] = {}  # error and offset without a request
     topics: List[TopicProduceData] = []
     for topic in old.topic_data:
         partitions: List[PartitionProduceData] = []
         for part in topic.partition_data:
             key = topic.name, part.index
             if key in known:
-                raise ProtocolError('topic %s partition %d comes twice' % key)
+                raise ProtocolError('topic %s partition %d is repeated' % key)
             known[key] = 0, -1
             try:
                 batch = _batch(part.records, now_ms)
@@ -115,7 +116,7 @@ def substitute_produce(old: ProduceRequest, now_ms: int) -> Substitute:
 
 
 def _substitute_one(old: ProduceRequest, batch: bytes) -> Substitute:
-    """Return the same for a single partition, whose batch is certain: what producers send."""
+    """Return the same for a single partition with a valid batch, the usual case."""
     topic = old.topic_data[0].name
     index = old.topic_data[0].partition_data[0].index
     data = TopicProduceData(
@@ -140,14 +141,14 @@ def _substitute_one(old: ProduceRequest, batch: bytes) -> Substitute:
 
 
 def _batch(records: Any, now_ms: int) -> Optional[bytes]:
-    """Return the batch for a message set, written or not."""
+    """Return the batch for a message set, which may be encoded or not."""
     if isinstance(records, MessagesLater):
         return records.batch(now_ms)
     return up_convert(records, now_ms)
 
 
 def with_acks_from_all(old: ProduceRequest, version: int) -> Substitute:
-    """Return the same request without a number of acknowledgements above 1."""
+    """Return the same request with acks=-1 instead of a number above 1."""
     request = ProduceRequest(
         acks=_usable_acks(old.acks), timeout_ms=old.timeout_ms, topic_data=old.topic_data
     )
@@ -161,7 +162,7 @@ def _usable_acks(acks: int) -> int:
 def _acks_remark(acks: int) -> str:
     if acks <= 1:
         return ''
-    return 'acks=%d was given up in Kafka 0.9: acks=-1, all in-sync replicas, is sent' % acks
+    return 'acks=%d was removed in Kafka 0.9: acks=-1, all in-sync replicas, is sent' % acks
 
 
 def _produce_answer(
@@ -200,7 +201,7 @@ def _produce_answer(
 
 
 def _as_old(part: PartitionProduceResponse) -> PartitionProduceResponse:
-    """Return a result without what the old versions cannot say."""
+    """Return a result without the fields that the old versions lack."""
     return PartitionProduceResponse(
         index=part.index,
         error_code=part.error_code,
@@ -213,26 +214,26 @@ def _as_old(part: PartitionProduceResponse) -> PartitionProduceResponse:
 
 
 class FetchMemory:
-    """Old Fetch requests of one connection.
+    """The state of the old Fetch requests of one connection.
 
-    An old consumer asks again from the offset after the last message it got, in the same order of
-    partitions. Two habits of today's brokers would keep it from getting anywhere, so two things are
-    remembered for each partition that was asked for:
+    An old consumer continues at the offset after the last message that it received, in the same
+    order of partitions. With present brokers it might make no progress, so two things are
+    remembered for each requested partition:
 
-    * Offsets that hold nothing for it: control batches, and what compaction took away. The next
-      fetch from such an offset is sent from the end of the gap.
-    * Partitions that got nothing though there was something: only the first partition of a response
-      with data gets its first batch whatever its size, others get nothing when theirs is larger
-      than their limit. The next fetch asks for such a partition first. The same goes for what an
-      answer brings after MAX_SET_BYTES were converted: it would not fit into memory.
+    * Offsets without messages: control batches, and what compaction removed. The next fetch from
+      such an offset is sent from the end of the gap.
+    * Partitions without data although there was some: only the first partition with data in a
+      response gets its first batch whatever its size, others get nothing if theirs is larger than
+      their limit. The next fetch requests such a partition first. The same applies to partitions
+      after MAX_SET_BYTES were converted, which would need too much memory.
     """
 
     def __init__(self) -> None:
         self._gaps: Dict[TopicPartition, Tuple[int, int]] = {}
-        self._hungry: Dict[TopicPartition, None] = {}  # in the order in which they got nothing
+        self._hungry: Dict[TopicPartition, None] = {}  # without data, oldest first
 
     def substitute(self, old: FetchRequest) -> Substitute:
-        """Return what to send: a fetch of the same partitions, outside of any fetch session."""
+        """Return a fetch of the same partitions, without a fetch session."""
         number = sum(len(topic.partitions) for topic in old.topics)
         least = min(LEAST_PARTITION_BYTES, MOST_MORE_BYTES // max(1, number))
         request = FetchRequest(
@@ -299,8 +300,8 @@ class FetchMemory:
         error = response.error_code or UNKNOWN_ERROR
         results: Dict[TopicPartition, PartitionData] = {}
         room = MAX_SET_BYTES
-        taken: Any = None  # the records of the partition before, which take a while to measure
-        for key, sent in asked.items():  # in the order that was sent: hungry ones come first
+        taken: Any = None  # the records of the partition before, whose size takes time to compute
+        for key, sent in asked.items():  # as sent: partitions in _hungry come first
             if taken is not None:
                 room -= len(taken)
             result = self._result(key, wanted[key], sent, given.get(key), error, room > 0)
@@ -329,7 +330,7 @@ class FetchMemory:
                 partition_index=wanted.partition, error_code=error, high_watermark=-1, records=b''
             )
         messages: Any = b''
-        if given.error_code:  # what was known of the log may be true no more
+        if given.error_code:  # earlier knowledge of the log may be wrong now
             self._hungry.pop(key, None)
             self._gaps.pop(key, None)
         elif has_room:
@@ -350,7 +351,7 @@ class FetchMemory:
         asked: FetchPartition,
         given: PartitionData,
     ) -> MessageSet:
-        """Return the message set, and note what it teaches; `asked` begins behind a known gap."""
+        """Return the message set, and update the state; `asked` begins after a known gap."""
         if given.records:
             self._hungry.pop(key, None)
         elif given.high_watermark > asked.fetch_offset:
@@ -365,7 +366,7 @@ class FetchMemory:
 
 
 def write_records(response: Message) -> None:
-    """Write the message sets in an old response that are not written yet."""
+    """Encode the message sets in an old response that are not encoded yet."""
     if isinstance(response, FetchResponse):
         for topic in response.responses:
             for part in topic.partitions:
@@ -378,8 +379,8 @@ def _convert(key: TopicPartition, offset: int, max_bytes: int, given: PartitionD
     try:
         return down_convert(given.records, offset, max_bytes)
     except ChecksumError:
-        # In the message set the old reader finds the damage where it always did, and the other
-        # partitions of the response stay readable.
+        # The old reader then detects the damage in the message set as it always did, and can read
+        # the other partitions of the response.
         entry = bytearray(encode_message_set([(offset, None, None, None)], magic=0))
         entry[_CRC_POSITION] ^= 0xFF
         return MessageSet(bytes(entry), offset, offset)

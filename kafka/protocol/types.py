@@ -1,11 +1,11 @@
-"""The types of the wire as 1.x had them: classes and objects that encode values and decode streams.
+"""The wire types of 1.x: classes and objects that encode values and decode streams.
 
-Owns these types and schemas made of them. They are the slow and forgiving way of reading and
-writing: nothing is judged, bytes behind the last field are left where they are. The engine's own
-messages are declared in wire.py and share nothing with this.
+Types, and schemas of them. They are slow and lenient: values are hardly checked, and bytes after
+the last field are left in the stream. The messages that this package itself uses are declared with
+wire.py and share nothing with these.
 
-Every failure is a ValueError: a value that does not fit, a stream that ends too early, a wrong
-number of fields. Streams are file-like objects opened for bytes.
+Every failure is a ValueError: a value out of range, a stream that ends too early, a wrong number of
+fields. Streams are file-like objects opened for bytes.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ SHOWN_BYTES = 100  # of a long value in a repr
 
 
 def _read(data: Any, size: int) -> bytes:
-    """Return exactly so many bytes of a stream. Raises ValueError if it ends before."""
+    """Return this number of bytes of a stream. Raises ValueError if it ends before."""
     value: bytes = data.read(size)
     if len(value) != size:
         raise ValueError('the stream ends after %d of %d bytes' % (len(value), size))
@@ -59,11 +59,11 @@ class _Number(AbstractType):
 
     @classmethod
     def encode(cls, value: Any) -> bytes:
-        """Return the bytes of a number. Raises ValueError for what does not fit or is none."""
+        """Return the bytes of a number. Raises ValueError for one out of range and other types."""
         try:
             return cls.STRUCT.pack(value)
         except struct.error as error:
-            raise ValueError('%r is no %s: %s' % (value, cls.__name__, error)) from error
+            raise ValueError('%r is not an %s: %s' % (value, cls.__name__, error)) from error
 
     @classmethod
     def decode(cls, data: Any) -> Any:
@@ -114,19 +114,19 @@ class Float64(_Number):
 
 
 class Boolean(_Number):
-    """One byte that is 0 or not."""
+    """One byte; any value but 0 is True."""
 
     STRUCT = struct.Struct('>?')
 
 
 class Uuid(AbstractType):
-    """Sixteen bytes, as they are."""
+    """Sixteen bytes, unchanged."""
 
     @classmethod
     def encode(cls, value: Any) -> bytes:
-        """Return the bytes. Raises ValueError for any other number of them."""
+        """Return the bytes. Raises ValueError unless there are 16."""
         if not isinstance(value, bytes) or len(value) != 16:
-            raise ValueError('%r is no 16 bytes' % (value,))
+            raise ValueError('a Uuid must be 16 bytes, got %r' % (value,))
         return value
 
     @classmethod
@@ -136,9 +136,9 @@ class Uuid(AbstractType):
 
 
 class String:
-    """Text behind an int16 with its length in bytes; None is the length -1. Made with an encoding.
+    """Text after an int16 with its length in bytes; None has the length -1. Takes an encoding.
 
-    What is no text becomes some by ``str()``.
+    Other types are converted by ``str()``.
     """
 
     def __init__(self, encoding: str = 'utf-8') -> None:
@@ -152,12 +152,12 @@ class String:
         return Int16.encode(len(encoded)) + encoded
 
     def decode(self, data: Any) -> Optional[str]:
-        """Read length and text. Raises ValueError for a stream that ends, or other bytes."""
+        """Read length and text. Raises ValueError if the stream ends or the text is invalid."""
         length = Int16.decode(data)
         return None if length < 0 else _read(data, length).decode(self.encoding)
 
     def repr(self, value: Any) -> str:
-        """Return how text is shown."""
+        """Return the representation of text."""
         return repr(value)
 
 
@@ -165,16 +165,16 @@ class SecretString(String):
     """Text that no repr shows."""
 
     def repr(self, value: Any) -> str:
-        """Return that there is something."""
+        """Return '<hidden>' for text that is not empty."""
         return '<hidden>' if value else repr(value)
 
 
 class Bytes(AbstractType):
-    """Bytes behind an int32 with their number; None is the length -1."""
+    """Bytes after an int32 with their number; None has the length -1."""
 
     @classmethod
     def encode(cls, value: Any) -> bytes:
-        """Return length and bytes. Raises ValueError for what is no bytes."""
+        """Return length and bytes. Raises ValueError for other types."""
         if value is None:
             return Int32.encode(-1)
         encoded = _as_bytes(value)
@@ -188,7 +188,7 @@ class Bytes(AbstractType):
 
     @classmethod
     def repr(cls, value: Any) -> str:
-        """Return the bytes, of many the first ones."""
+        """Return the representation of the bytes, truncated if they are long."""
         if value is None or len(value) <= SHOWN_BYTES:
             return repr(value)
         return repr(value[:SHOWN_BYTES] + b'...')
@@ -199,18 +199,18 @@ class SecretBytes(Bytes):
 
     @classmethod
     def repr(cls, value: Any) -> str:
-        """Return that there is something."""
+        """Return '<hidden>' for bytes that are not empty."""
         return '<hidden>' if value else repr(value)
 
 
 def _as_bytes(value: Any) -> bytes:
     if not isinstance(value, (bytes, bytearray, memoryview)):
-        raise ValueError('%s is no bytes' % type(value).__name__)
+        raise ValueError('expected bytes, got %s' % type(value).__name__)
     return bytes(value)
 
 
 class Schema:
-    """Fields one behind the other, each of a name and a type: ``Schema(('id', Int32), ...)``.
+    """A sequence of fields, each with a name and a type: ``Schema(('id', Int32), ...)``.
 
     Attributes: names, fields: of the fields, in order.
     """
@@ -236,7 +236,7 @@ class Schema:
         return len(self.fields)
 
     def repr(self, value: Any) -> str:
-        """Return the values by their names."""
+        """Return the values with their names."""
         try:
             pairs = zip(self.names, self.fields, value)
             return '(%s)' % ', '.join(
@@ -247,28 +247,28 @@ class Schema:
 
 
 class Array:
-    """Elements behind an int32 with their number: ``Array(Int32)``, ``Array(('id', Int32), ...)``.
+    """Elements after an int32 with their number: ``Array(Int32)``, ``Array(('id', Int32), ...)``.
 
-    Elements of several fields are tuples. None is the number -1; what is read is always a list.
+    Elements of several fields are tuples. None has the number -1; decoding always returns a list.
     """
 
     def __init__(self, *array_of: Any) -> None:
         if not array_of:
-            raise ValueError('an Array needs to know what of')
+            raise ValueError('an Array needs a type, or fields (name, type)')
         is_fields = isinstance(array_of[0], (list, tuple))
         if len(array_of) > 1 and not is_fields:
-            raise ValueError('an Array is of one type, or of fields (name, type)')
+            raise ValueError('an Array must have one type, or fields (name, type)')
         self.array_of: Any = Schema(*array_of) if is_fields else array_of[0]
 
     def encode(self, items: Any) -> bytes:
-        """Return number and elements. Raises ValueError for an element that does not fit."""
+        """Return number and elements. Raises ValueError for an invalid element."""
         if items is None:
             return Int32.encode(-1)
         encoded = [self.array_of.encode(item) for item in items]
         return Int32.encode(len(encoded)) + b''.join(encoded)
 
     def decode(self, data: Any) -> List[Any]:
-        """Read number and elements; a negative number is none."""
+        """Read number and elements; a negative number means none."""
         return [self.array_of.decode(data) for _ in range(max(0, Int32.decode(data)))]
 
     def repr(self, value: Any) -> str:
@@ -278,51 +278,51 @@ class Array:
         return '[%s]' % ', '.join(self.array_of.repr(each) for each in value)
 
 
-# ---------------------------------------------------------------- of flexible versions (KIP-482)
+# ---------------------------------------------------------------- flexible versions (KIP-482)
 
 
 class UnsignedVarInt32(AbstractType):
-    """A number in as few bytes as it needs, seven bits each."""
+    """An unsigned number with seven bits per byte, in as few bytes as possible."""
 
     @classmethod
     def encode(cls, value: Any) -> bytes:
-        """Return the bytes of a number. Raises ValueError for what does not fit into 32 bits."""
+        """Return the bytes of a number. Raises ValueError unless it fits 32 bits."""
         return _varint(value, 32)
 
     @classmethod
     def decode(cls, data: Any) -> int:
-        """Read a number. Raises ValueError for one beyond 32 bits."""
+        """Read a number. Raises ValueError if it has more than 32 bits."""
         return _read_varint(data, 32)
 
 
 class VarInt32(AbstractType):
-    """A signed number in as few bytes as it needs, zigzag."""
+    """A signed number, zigzag-encoded, in as few bytes as possible."""
 
     BITS: ClassVar[int] = 32
 
     @classmethod
     def encode(cls, value: Any) -> bytes:
-        """Return the bytes of a number. Raises ValueError for what does not fit."""
+        """Return the bytes of a number. Raises ValueError for one out of range."""
         if not isinstance(value, int):
-            raise ValueError('%r is no number' % (value,))
+            raise ValueError('expected a number, got %r' % (value,))
         return _varint(value * 2 if value >= 0 else -value * 2 - 1, cls.BITS)
 
     @classmethod
     def decode(cls, data: Any) -> int:
-        """Read a number. Raises ValueError for one that is too large."""
+        """Read a number. Raises ValueError if it is too large."""
         value = _read_varint(data, cls.BITS)
         return value >> 1 ^ -(value & 1)
 
 
 class VarInt64(VarInt32):
-    """As VarInt32, of 64 bits."""
+    """As VarInt32, with 64 bits."""
 
     BITS = 64
 
 
 def _varint(value: Any, bits: int) -> bytes:
     if not isinstance(value, int) or not 0 <= value < 1 << bits:
-        raise ValueError('%r does not fit into %d bits' % (value, bits))
+        raise ValueError('%r does not fit %d bits' % (value, bits))
     encoded = bytearray()
     while value > 0x7F:
         encoded.append(value & 0x7F | 0x80)
@@ -341,11 +341,11 @@ def _read_varint(data: Any, bits: int) -> int:
                 break
             return value
         shift += 7
-    raise ValueError('a number of more than %d bits' % bits)
+    raise ValueError('a varint has more than %d bits' % bits)
 
 
 class CompactString(String):
-    """Text behind a varint with its length plus 1; None is 0."""
+    """Text after a varint with its length plus 1; None is 0."""
 
     def encode(self, value: Any) -> bytes:
         """Return length and text."""
@@ -353,17 +353,17 @@ class CompactString(String):
         return CompactBytes.encode(encoded)
 
     def decode(self, data: Any) -> Optional[str]:
-        """Read length and text. Raises ValueError for a stream that ends, or other bytes."""
+        """Read length and text. Raises ValueError if the stream ends or the text is invalid."""
         value = CompactBytes.decode(data)
         return None if value is None else value.decode(self.encoding)
 
 
 class CompactBytes(Bytes):
-    """Bytes behind a varint with their number plus 1; None is 0."""
+    """Bytes after a varint with their number plus 1; None is 0."""
 
     @classmethod
     def encode(cls, value: Any) -> bytes:
-        """Return length and bytes. Raises ValueError for what is no bytes."""
+        """Return length and bytes. Raises ValueError for other types."""
         if value is None:
             return b'\0'
         encoded = _as_bytes(value)
@@ -377,7 +377,7 @@ class CompactBytes(Bytes):
 
 
 class CompactArray(Array):
-    """Elements behind a varint with their number plus 1; None is 0, and read as an empty list."""
+    """Elements after a varint with their number plus 1; None is 0, decoded as an empty list."""
 
     def encode(self, items: Any) -> bytes:
         """Return number and elements."""
@@ -396,7 +396,7 @@ class TaggedFields(AbstractType):
 
     @classmethod
     def encode(cls, value: Any) -> bytes:
-        """Return number, tags and bytes. Raises ValueError for what is no bytes."""
+        """Return number, tags and bytes. Raises ValueError for other types."""
         tags = sorted((value or {}).items())
         encoded = [UnsignedVarInt32.encode(tag) + cls._sized(data) for tag, data in tags]
         return UnsignedVarInt32.encode(len(encoded)) + b''.join(encoded)

@@ -1,11 +1,10 @@
-"""Produce and Fetch of 0.9.5 straight from value tuples to today's wire, and back.
+"""A fast path for Produce and Fetch of 0.9.5: from named tuples to current messages, and back.
 
-Owns: the old requests of a client that are not written as bytes, because the connection is this
-package's own and would read them again, and the value tuples of answers that were not written
-either. Both are made by the rules of ``KafkaProtocol`` (legacy.py), which stays the only way for
-whatever is the least bit unusual: a request that these functions do not make (None) is written, and
-its errors are raised, there. Tests hold both ways against each other; benchmarks/simple.py tells
-what it saves.
+Old requests of a client that uses this package's own connection are not encoded, because the
+connection would decode them again, and their responses are converted to named tuples directly. The
+result equals that of ``KafkaProtocol`` (legacy.py), which handles anything unusual: a function
+returns None for it, and the request is then encoded, or fails, there. Tests compare both
+implementations; benchmarks/simple.py measures the gain.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ __all__ = ['Unwritten', 'fetched', 'produced', 'unwritten_fetch', 'unwritten_pro
 _INT16, _INT32, _INT64 = 1 << 15, 1 << 31, 1 << 63
 _NULLABLE = {bytes, type(None)}
 
-# Named tuples made without a call of Python each, which is dear beside decoding the message.
+# Named tuples created without a Python call for each, which costs more than decoding a message.
 _new_message = partial(tuple.__new__, Message)
 _new_offset_and_message = partial(tuple.__new__, OffsetAndMessage)
 
 
 class Unwritten(NamedTuple):
-    """An old request; ``write`` returns the bytes that KafkaProtocol makes of it."""
+    """An old request that is not encoded; ``write`` returns the bytes of KafkaProtocol."""
 
     old: OldRequest
     write: Callable[[], bytes]
@@ -46,7 +45,7 @@ class Unwritten(NamedTuple):
 def unwritten_produce(
     client_id: Any, correlation_id: int, payloads: Any, acks: Any, timeout: Any, write: Any
 ) -> Optional[Unwritten]:
-    """Return a ProduceRequest for value tuples; None where KafkaProtocol has to see them."""
+    """Return a ProduceRequest for named tuples; None to use KafkaProtocol."""
     if not (_fits(acks, _INT16) and _fits(timeout, _INT32)):
         return None
     topics = []
@@ -70,7 +69,7 @@ def unwritten_fetch(
     min_bytes: Any,
     write: Any,
 ) -> Optional[Unwritten]:
-    """Return a FetchRequest for value tuples; None where KafkaProtocol has to see them."""
+    """Return a FetchRequest for named tuples; None to use KafkaProtocol."""
     if not (_fits(max_wait_time, _INT32) and _fits(min_bytes, _INT32)):
         return None
     topics = []
@@ -105,7 +104,7 @@ def _fits(value: Any, limit: int) -> bool:
 
 
 def _text(name: Any) -> Optional[str]:
-    """Return bytes of the wire as text; None if they are none, or too long."""
+    """Return bytes decoded to text; None if they are invalid or too long."""
     try:
         return name.decode('utf-8') if type(name) is bytes and len(name) < _INT16 else None
     except UnicodeDecodeError:
@@ -113,7 +112,7 @@ def _text(name: Any) -> Optional[str]:
 
 
 def _by_topic(payloads: Any) -> Iterable[Tuple[str, Iterable[Any]]]:
-    """Return the payloads of each topic; nothing if one is unusual, or there is none."""
+    """Return the payloads of each topic; nothing if one is unusual, or there are no payloads."""
     if len(payloads) == 1:
         name = _text(payloads[0].topic)
         return (
@@ -144,15 +143,15 @@ def _later(messages: Any) -> Optional[MessagesLater]:
 
 
 def are_bytes(fields: Any) -> bool:
-    """Tell whether all are bytes or None."""
+    """Return True if all are bytes or None."""
     return set(map(type, fields)) <= _NULLABLE
 
 
-# ---------------------------------------------------------------- answers
+# ---------------------------------------------------------------- responses
 
 
 def produced(message: Any) -> Iterator[ProduceResponse]:
-    """Yield what KafkaProtocol.decode_produce_response yields for the written answer."""
+    """Yield the results of KafkaProtocol.decode_produce_response for the encoded response."""
     for topic in message.responses:
         name = topic.name.encode('utf-8')
         for part in topic.partition_responses:
@@ -160,9 +159,9 @@ def produced(message: Any) -> Iterator[ProduceResponse]:
 
 
 def fetched(message: Any, read: Callable[[bytes], Iterable[Any]]) -> Iterator[FetchResponse]:
-    """Yield what KafkaProtocol.decode_fetch_response yields for the written answer.
+    """Yield the results of KafkaProtocol.decode_fetch_response for the encoded response.
 
-    Arguments: read: gives the messages of a message set, for what is no columns.
+    Arguments: read: returns the messages of a message set, for records that are not columns.
     """
     for topic in message.responses:
         name = topic.topic.encode('utf-8')
@@ -179,7 +178,7 @@ def fetched(message: Any, read: Callable[[bytes], Iterable[Any]]) -> Iterator[Fe
 
 
 def _messages(part: Columns) -> Iterator[OffsetAndMessage]:
-    """Return messages of magic 0 without codec, as which columns would be written."""
+    """Return messages of magic 0 without codec from columns."""
     keys = repeat(None) if part.keys is None else part.keys
     messages = map(_new_message, zip(repeat(0), repeat(0), keys, part.values))
     return map(_new_offset_and_message, zip(part.offsets, messages))

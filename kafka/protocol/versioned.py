@@ -1,10 +1,10 @@
-"""Requests and responses in one version each, with fields as 1.x had them.
+"""Requests and responses of single versions, with the fields of 1.x.
 
-Owns the classes that ``SimpleClient`` and the encoders of 1.x exchange: names of fields as in 1.x,
-arrays as lists, groups of fields inside arrays as plain tuples. What stands on the wire is declared
-once, in ``produce.py``, ``fetch.py`` and so on; values pass through those messages here. Record
-fields hold the bytes of a message set, or what becomes such bytes when they are needed: MessagesOf,
-or the MessageSet of an answer that was translated.
+Used by ``SimpleClient`` and the encoders of 1.x: names of fields as in 1.x, arrays as lists,
+structs inside arrays as plain tuples. Values are converted to the messages declared in
+``produce.py``, ``fetch.py`` and so on. Fields with records contain the bytes of a message set, or
+an object that can be converted to such bytes: MessagesOf, or the MessageSet of a translated
+response.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ S = TypeVar('S', bound='Versioned')
 
 
 class MessagesOf(NamedTuple):
-    """The messages of one partition in a produce request; ``encode`` makes a message set of them.
+    """The messages of one partition in a produce request; ``encode`` returns their message set.
 
-    On the way to a broker that keeps magic 2 the set is never made (protocol/later.py).
+    For a broker with magic 2 the set is never created (protocol/later.py).
     """
 
     messages: Any
@@ -42,8 +42,8 @@ class MessagesOf(NamedTuple):
 class Versioned:
     """A message in one version: all fields positionally, or any by keyword (1.x).
 
-    Strings may be given as bytes. Raises: ValueError for another number of fields, TypeError for a
-    field that is not there.
+    Strings may be given as bytes. Raises: ValueError for another number of fields, TypeError for an
+    unknown field.
     """
 
     DECLARED: ClassVar[Type[Message]]
@@ -72,7 +72,7 @@ class Versioned:
         return tuple([getattr(self, name, None) for name in self.FIELDS])
 
     def __eq__(self, other: object) -> bool:
-        # Structs of struct_classes.py are the same message in another dress.
+        # Structs of struct_classes.py represent the same messages.
         same = getattr(other, 'DECLARED', None), getattr(other, 'API_VERSION', None)
         if same != (self.DECLARED, self.API_VERSION):
             return NotImplemented
@@ -88,13 +88,13 @@ class Versioned:
     def declared(self) -> Message:
         """Return the declared message with these values.
 
-        Raises: TypeError or ValueError for what cannot be one; wrong fields show when it is
-            encoded.
+        Raises: TypeError or ValueError for invalid values; some are only detected when the message
+            is encoded.
         """
         return self._declared(_encoded)
 
     def unwritten(self) -> Message:
-        """Return the declared message, messages as they are where MessagesOf has them."""
+        """Return the declared message; messages in a MessagesOf are not encoded."""
         return self._declared(_unencoded)
 
     def _declared(self, records: Callable[[Any], Any]) -> Message:
@@ -106,32 +106,32 @@ class Versioned:
     def encode(self) -> bytes:
         """Return the body.
 
-        Raises: ProtocolError, naming the field, for a value that does not fit.
+        Raises: ProtocolError, naming the field, for an invalid value.
         """
         return self.declared().encode(self.API_VERSION)
 
     @classmethod
     def of(cls: Type[S], message: Message) -> S:
-        """Return the declared message as 1.x had it."""
+        """Return the declared message as this class."""
         take: Any = taker(cls.DECLARED, cls.API_VERSION)
         return cls(*take(message))
 
     @classmethod
     def decode(cls: Type[S], data: Any) -> S:
-        """Read a body that fills the bytes.
+        """Decode a body that fills the bytes.
 
-        Raises: BufferUnderflowError, ProtocolError for bytes that are no such message.
+        Raises: BufferUnderflowError, ProtocolError for invalid bytes.
         """
         return cls.of(cls.DECLARED.decode(data, cls.API_VERSION))
 
 
 class Request(Versioned):
-    """A request that knows the class of its response."""
+    """A request, with the class of its response."""
 
     RESPONSE_TYPE: ClassVar[Type[Versioned]]
 
     def framed(self, correlation_id: int, client_id: Any) -> bytes:
-        """Return the request with its header and its length in front; client_id: str or bytes."""
+        """Return the request with its header and length prefix; client_id: str or bytes."""
         if isinstance(client_id, bytes):
             client_id = client_id.decode('utf-8')
         return frame(
@@ -154,7 +154,7 @@ class ProduceResponse_v0(Versioned):
 
     @classmethod
     def of(cls: Type[S], message: Any) -> S:
-        """As Versioned.of, without a look at what is declared: each call of a producer comes by."""
+        """As Versioned.of, without reading the declaration: called for each produce request."""
         topics = [
             (
                 topic.name,
@@ -176,7 +176,7 @@ class ProduceRequest_v0(Request):
     RESPONSE_TYPE = ProduceResponse_v0
 
     def unwritten(self) -> Message:
-        """As Versioned.unwritten, without a look at what is declared."""
+        """As Versioned.unwritten, without reading the declaration."""
         acks, timeout, topics = self._values()
         data = [
             produce.TopicProduceData(
@@ -243,7 +243,7 @@ class MetadataResponse_v0(Versioned):
 
 
 class MetadataRequest_v0(Request):
-    """topics: [topic], none for all of them."""
+    """topics: [topic], an empty list for all topics."""
 
     DECLARED, API_VERSION, FIELDS = metadata.MetadataRequest, 0, ('topics',)
     RESPONSE_TYPE = MetadataResponse_v0
@@ -256,13 +256,13 @@ class OffsetCommitResponse_v0(Versioned):
 
     @classmethod
     def decode(cls: Type[S], data: Any) -> S:
-        """As Versioned.decode; quickly for one partition: no answer is read more often."""
+        """As Versioned.decode; faster for one partition, the most frequent response."""
         found = read_committed(data, 0)
         if found is not None:
             try:
                 topic = str(found[0], 'utf-8')
             except UnicodeDecodeError:
-                pass  # which will be told
+                pass  # super().decode() raises the error
             else:
                 return cls([(topic, [found[1:]])])
         return super().decode(data)
@@ -276,7 +276,7 @@ class OffsetCommitRequest_v0(Request):
     RESPONSE_TYPE = OffsetCommitResponse_v0
 
     def framed(self, correlation_id: int, client_id: Any) -> bytes:
-        """As Request.framed; quickly for one partition without metadata: consumers commit that."""
+        """As Versioned.framed; faster for one partition without metadata, as consumers commit."""
         try:
             ((topic, ((partition, offset, metadata),)),) = self.topics  # type: ignore[attr-defined]
             if metadata is None:
@@ -291,12 +291,12 @@ class OffsetCommitRequest_v0(Request):
                 if framed is not None:
                     return framed
         except (AttributeError, TypeError, ValueError):
-            pass  # what is wrong will be told, if it is
+            pass  # super().framed() raises the error, if there is one
         return super().framed(correlation_id, client_id)
 
 
 class OffsetFetchResponse_v0(Versioned):
-    """topics: [(topic, [(partition, offset, metadata, error code)])]; by ZooKeeper."""
+    """topics: [(topic, [(partition, offset, metadata, error code)])]; from ZooKeeper."""
 
     DECLARED, API_VERSION, FIELDS = commit.OffsetFetchResponse, 0, ('topics',)
 
@@ -310,13 +310,13 @@ class OffsetFetchRequest_v0(Request):
 
 
 class OffsetFetchResponse_v1(OffsetFetchResponse_v0):
-    """As version 0; by the group's coordinator."""
+    """As version 0, from the group's coordinator."""
 
     API_VERSION = 1
 
 
 class OffsetFetchRequest_v1(OffsetFetchRequest_v0):
-    """As version 0; asks the group's coordinator."""
+    """As version 0, sent to the group's coordinator."""
 
     API_VERSION = 1
     RESPONSE_TYPE = OffsetFetchResponse_v1
@@ -330,7 +330,7 @@ class GroupCoordinatorResponse_v0(Versioned):
 
 
 class GroupCoordinatorRequest_v0(Request):
-    """The question who coordinates a group."""
+    """A request for the coordinator of a group."""
 
     DECLARED, API_VERSION, FIELDS = find_coordinator.FindCoordinatorRequest, 0, ('consumer_group',)
     RESPONSE_TYPE = GroupCoordinatorResponse_v0

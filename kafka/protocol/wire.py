@@ -1,11 +1,10 @@
-"""The language in which Kafka's messages are declared, and what a declared message can do.
+"""The declaration language of messages, and the base classes of declared messages.
 
-Owns: the names that declarations use, ``Struct`` and ``Message`` (construction, equality, repr,
-encode, decode). Does not own: how annotations are read (schema.py), the code that turns a
-declaration into bytes (compiler.py), headers and the choice of versions (api.py), the messages
-themselves (the family files).
+Declarations import their names from here; ``Struct`` and ``Message`` implement construction,
+equality, repr, encode and decode. Annotations are read by schema.py, compiler.py generates the
+code, headers and version selection are in api.py, the messages in the modules of their families.
 
-A declaration is a class whose annotations name wire types, in the order of the wire::
+A declaration is a class whose annotations name wire types, in their order on the wire::
 
     class HeartbeatRequest(
         Message, api_key=12, valid='0-4', flexible='4+', route=Route.GROUP_COORDINATOR
@@ -16,8 +15,8 @@ A declaration is a class whose annotations name wire types, in the order of the 
         group_instance_id: Optional[String] = v('3+', default=None)
 
 Follows the Kafka protocol guide, KIP-482 (flexible versions, tagged fields) and the semantics of
-upstream's message generator: a field that a version doesn't carry reads as its default, and a
-value other than the default can't be written there unless the field is ignorable.
+Apache Kafka's message generator: in a version without a field the field has its default, and a
+value other than the default cannot be written there unless the field is ignorable.
 """
 
 from __future__ import annotations
@@ -70,22 +69,22 @@ else:
 
 
 class Route(enum.Enum):
-    """Which broker must answer a request."""
+    """The broker that must receive a request."""
 
-    ANY = 'any'  # brokers forward it where needed
-    BROKER = 'broker'  # the one that the caller means, or each in turn
+    ANY = 'any'  # brokers forward it if needed
+    BROKER = 'broker'  # a certain one, chosen by the caller, or each
     LEADER = 'leader'  # of the partitions in the request
-    CONTROLLER = 'controller'  # with KRaft any broker, which forwards
+    CONTROLLER = 'controller'  # with KRaft any broker, which forwards it
     GROUP_COORDINATOR = 'group coordinator'
     TRANSACTION_COORDINATOR = 'transaction coordinator'
 
 
 class Struct(metaclass=StructMeta):
-    """A group of fields inside a message.
+    """A struct inside a message.
 
     Constructed with keywords, or positionally in the order of the declaration; TypeError for an
-    unknown, repeated or missing field. Fields are plain attributes. Equal when of one class with
-    equal fields and unknown tags.
+    unknown, repeated or missing field. Fields are plain attributes. Structs of the same class with
+    equal fields and unknown tags are equal.
     """
 
     __slots__ = ('unknown_tags',)
@@ -94,7 +93,7 @@ class Struct(metaclass=StructMeta):
 
         @property
         def unknown_tags(self) -> Mapping[int, bytes]:
-            """Tagged fields that the declaration doesn't know; kept and written back (KIP-482)."""
+            """Tagged fields that are not declared; they are kept and encoded again (KIP-482)."""
 
         @unknown_tags.setter
         def unknown_tags(self, tags: Mapping[int, bytes]) -> None: ...
@@ -102,7 +101,7 @@ class Struct(metaclass=StructMeta):
     else:
 
         def __init__(self, *values, **named):
-            """Give the class a constructor of its own and call that, from now on directly."""
+            """Generate the constructor of the class and call it; later calls use it directly."""
             cls = type(self)
             cls.__init__ = compiler.constructor(cls)
             cls.__init__(self, *values, **named)
@@ -115,7 +114,7 @@ class Struct(metaclass=StructMeta):
             getattr(self, field.name) == getattr(other, field.name) for field in type(self).fields
         )
 
-    __hash__ = None  # type: ignore[assignment]  # fields may be assigned to
+    __hash__ = None  # type: ignore[assignment]  # fields are mutable
 
     def __repr__(self) -> str:
         shown = ['%s=%s' % (field.name, self._show(field)) for field in type(self).fields]
@@ -136,7 +135,7 @@ M = TypeVar('M', bound='Message')
 
 
 class Message(Struct):
-    """A request, a response, or a piece of data with versions of its own.
+    """A request, a response, or another structure with its own versions.
 
     Class keywords of a declaration: ``api_key`` (absent for data inside other messages),
     ``valid`` (the versions that exist), ``flexible`` (those with compact types and tagged fields)
@@ -170,20 +169,20 @@ class Message(Struct):
         cls.decoders = {}
 
     def __class_getitem__(cls, version: int) -> Any:
-        """Return the class of one version with its fields as 1.x had them: MetadataResponse[0].
+        """Return the class of one version with the fields of 1.x: MetadataResponse[0].
 
-        Raises: IndexError for a version that is not offered in that form.
+        Raises: IndexError for a version that is not available in that form.
         """
         return import_late('kafka.protocol.struct_classes').class_of(cls, version)
 
     @classmethod
     def is_flexible(cls, version: int) -> bool:
-        """Tell whether this version has compact types and tagged fields."""
+        """Return True if this version has compact types and tagged fields."""
         return cls.flexible_from is not None and version >= cls.flexible_from
 
     @classmethod
     def check_version(cls, version: int) -> None:
-        """Raise ProtocolError unless the message has this version, TypeError for no int."""
+        """Raise ProtocolError if the message lacks this version, TypeError unless it is an int."""
         if not isinstance(version, int):
             raise TypeError('version must be an int, not %s' % type(version).__name__)
         if not cls.min_version <= version <= cls.max_version:
@@ -195,13 +194,13 @@ class Message(Struct):
     def encode(self, version: int) -> bytes:
         """Return the body of the message, without header or length.
 
-        Raises ProtocolError, naming the field, when a value doesn't fit its type or this version
-        can't carry it, and when the message has no such version.
+        Raises ProtocolError, naming the field, for a value that is invalid or does not exist in
+        this version, and for an unknown version.
         """
         return compiler.encode(self, version)
 
     def encode_parts(self, version: int) -> List[bytes]:
-        """Return the pieces of what ``encode`` returns; records are those of the message, uncopied.
+        """Return the parts of the result of ``encode``; records are not copied.
 
         Raises as ``encode``.
         """
@@ -209,26 +208,26 @@ class Message(Struct):
 
     @classmethod
     def decode(cls: Type[M], data: Buffer, version: int) -> M:
-        """Read a body that fills ``data`` completely. Records are views into ``data``.
+        """Decode a body that fills ``data`` completely. Records are views into ``data``.
 
-        Raises BufferUnderflowError when the bytes end too early, ProtocolError when they can't be
-        a message of this kind, or the message has no such version.
+        Raises BufferUnderflowError for bytes that end too early, ProtocolError for malformed bytes
+        and for an unknown version.
         """
         return cls.decode_from(data, 0, version)
 
     @classmethod
     def decode_from(cls: Type[M], data: Buffer, start: int, version: int) -> M:
-        """Read a body that begins at ``start`` and fills the rest of ``data``; as ``decode``."""
+        """Decode a body that begins at ``start`` and fills the rest of ``data``; as ``decode``."""
         return compiler.decode(cls, data, start, version)
 
     @classmethod
     def encode_source(cls, version: int) -> str:
-        """Return the Python code that writes this version."""
+        """Return the Python code that encodes this version."""
         cls.check_version(version)
         return compiler.encode_source(cls, version)
 
     @classmethod
     def decode_source(cls, version: int) -> str:
-        """Return the Python code that reads this version."""
+        """Return the Python code that decodes this version."""
         cls.check_version(version)
         return compiler.decode_source(cls, version)

@@ -293,7 +293,7 @@ def _options_of(module: LoginModule, taken: str, neutral: str = '', **why: str) 
         if name not in known and name not in neutral.split() and not name.startswith('user_'):
             more = ': ' + why[name] if name in why else ''
             raise InvalidOptionError(
-                '%s: the options of %s are %s, not %s%s'
+                '%s: the options of %s must be %s, not %s%s'
                 % (JAAS, module.name, ', '.join(known) or 'no options', name[:40], more)
             )
     return {name: module.options[name] for name in known if name in module.options}

@@ -36,7 +36,7 @@ def fetch(**changes):
     'changes, words',
     [
         ({'max_wait_ms': 'soon'}, 'FetchRequest.max_wait_ms must be int, not str'),
-        ({'max_wait_ms': None}, 'FetchRequest.max_wait_ms may not be null in version 12'),
+        ({'max_wait_ms': None}, 'FetchRequest.max_wait_ms must not be null in version 12'),
         ({'max_wait_ms': 1.5}, 'FetchRequest.max_wait_ms must be int, not float'),
         (
             {'max_wait_ms': 2**31},
@@ -44,10 +44,10 @@ def fetch(**changes):
         ),
         ({'isolation_level': 128}, 'FetchRequest.isolation_level is 128, which does not fit Int8'),
         ({'rack_id': b'r'}, 'FetchRequest.rack_id must be str, not bytes'),
-        ({'rack_id': '\ud800'}, 'FetchRequest.rack_id can not be written as UTF-8'),
-        ({'rack_id': None}, 'FetchRequest.rack_id may not be null in version 12'),
+        ({'rack_id': '\ud800'}, 'FetchRequest.rack_id cannot be encoded as UTF-8'),
+        ({'rack_id': None}, 'FetchRequest.rack_id must not be null in version 12'),
         ({'cluster_id': 5}, 'FetchRequest.cluster_id must be str, not int'),
-        ({'topics': None}, 'FetchRequest.topics may not be null in version 12'),
+        ({'topics': None}, 'FetchRequest.topics must not be null in version 12'),
         ({'topics': 't'}, 'FetchRequest.topics must be a list, not str'),
         ({'topics': 5}, 'FetchRequest.topics must be a list, not int'),
         ({'topics': ['t']}, 'FetchRequest.topics[0] must be FetchTopic, not str'),
@@ -80,14 +80,16 @@ def test_bytes_are_no_array_of_numbers():
 def test_a_uuid_has_16_bytes():
     for wrong in (b'short', b'x' * 17):
         topics = [FetchTopic(topic_id=wrong, partitions=[])]
-        assert refused(fetch(topics=topics), 13).endswith('bytes, not 16')
+        assert refused(fetch(topics=topics), 13).endswith(
+            'must have 16 bytes, got %d' % len(wrong)
+        )
     topics = [FetchTopic(topic_id='x' * 16, partitions=[])]
     assert refused(fetch(topics=topics), 13).endswith('topic_id must be bytes, not str')
 
 
 def test_a_long_string_needs_a_flexible_version():
     request = FindCoordinatorRequest(key='k' * 32768)
-    words = 'FindCoordinatorRequest.key has 32768 bytes, more than 32767'
+    words = 'FindCoordinatorRequest.key must have at most 32767 bytes, got 32768'
     assert refused(request, 0) == words
     assert FindCoordinatorRequest.decode(request.encode(3), 3) == request
 
@@ -109,9 +111,9 @@ def test_a_float_field_takes_any_number():
 
 def test_null_is_named_with_the_version_that_refuses_it():
     request = MetadataRequest(topics=None)
-    assert refused(request, 0) == 'MetadataRequest.topics may not be null in version 0'
+    assert refused(request, 0) == 'MetadataRequest.topics must not be null in version 0'
     topics = [MetadataRequestTopic(name=None)]
-    expected = 'MetadataRequest.topics[0].name may not be null in version 9'
+    expected = 'MetadataRequest.topics[0].name must not be null in version 9'
     assert refused(MetadataRequest(topics=topics), 9) == expected
 
 

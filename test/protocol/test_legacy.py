@@ -378,7 +378,7 @@ def test_a_topic_without_name_is_refused():
         struct.pack('>ii', 4, 0)  # correlation id, no brokers
         + struct.pack('>ihhi', 1, 3, -1, 0)  # one topic: error 3, null name, no partitions
     )
-    with pytest.raises(ProtocolError, match='without name'):
+    with pytest.raises(ProtocolError, match='name of a topic is null'):
         KafkaProtocol.decode_metadata_response(answer)
 
 

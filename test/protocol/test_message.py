@@ -115,7 +115,7 @@ def test_compressed_message_gives_the_set_inside(magic):
 
 
 def test_compressed_message_without_value_is_a_protocol_error():
-    with pytest.raises(ProtocolError, match='no value'):
+    with pytest.raises(ProtocolError, match='is null'):
         Message(None, attributes=1).decompress()
 
 

@@ -52,7 +52,7 @@ def test_what_is_not_answered_is_not_waited_for():
 
 def test_an_answer_to_something_else():
     protocol = KafkaProtocol(ident='node 1')
-    with pytest.raises(CorrelationIdError, match='node 1: .*nobody'):
+    with pytest.raises(CorrelationIdError, match='node 1: .*unexpected'):
         protocol.receive_bytes(answer(1, NOBODY))
     protocol.send_request(MetadataRequest[0]([]))
     with pytest.raises(CorrelationIdError, match='7 where 1'):

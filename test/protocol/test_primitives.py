@@ -94,7 +94,7 @@ def test_arrays_keep_the_functions_of_short_arrays_only():
 
 @pytest.mark.parametrize('value', ['abc', b'abc', bytearray(b'abc'), memoryview(b'abc'), {1: 2}])
 def test_strings_and_mappings_are_no_arrays(value):
-    with pytest.raises(TypeError, match='is no array'):
+    with pytest.raises(TypeError, match='is not an array'):
         as_list(value)
 
 

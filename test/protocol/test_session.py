@@ -206,7 +206,7 @@ def test_an_answer_to_another_request_fails_the_session():
     me.send(METADATA)
     me.send(METADATA)
     me.receive_data(answered(1))
-    with pytest.raises(CorrelationIdError, match='id 1 where 0, for MetadataRequest, was due'):
+    with pytest.raises(CorrelationIdError, match='id 1, expected 0 for MetadataRequest'):
         me.next_event()
     assert me.state is State.FAILED
     with pytest.raises(IllegalStateError, match='failed'):
@@ -216,7 +216,7 @@ def test_an_answer_to_another_request_fails_the_session():
 def test_an_answer_to_nothing_fails_the_session():
     me = client()
     me.receive_data(answered(0))
-    with pytest.raises(CorrelationIdError, match='no request waits'):
+    with pytest.raises(CorrelationIdError, match='no request is in flight'):
         me.next_event()
     assert me.state is State.FAILED
 

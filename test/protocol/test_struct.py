@@ -71,5 +71,5 @@ def test_it_becomes_dicts_and_lists():
     point = Point(5, [('a', 2)])
     assert point.to_object() == {'x': 5, 'tags': [{'name': 'a', 'size': 2}]}
     assert point.get_item('x') == 5
-    with pytest.raises(KeyError, match='y is no field'):
+    with pytest.raises(KeyError, match='y is not a field'):
         point.get_item('y')

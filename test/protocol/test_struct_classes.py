@@ -361,7 +361,7 @@ def test_requests_with_tagged_fields():
     request = ListPartitionReassignmentsRequest[0](100, [('t', [1], {})], {})
     assert request.encode() == b'\0\0\0\x64\x02\x02t\x02\0\0\0\x01\0\0'
     assert request.FLEXIBLE
-    with pytest.raises(ValueError, match='declared nowhere else'):
+    with pytest.raises(ValueError, match='has no declared message'):
         request.declared()
 
 

@@ -162,7 +162,7 @@ def test_a_partition_that_comes_twice_is_refused():
     """Brokers would keep one of the two and say nothing."""
     asked = produce(p0=messages(b'a'))
     asked.topic_data[0].partition_data *= 2
-    with pytest.raises(ProtocolError, match='topic t partition 0 comes twice'):
+    with pytest.raises(ProtocolError, match='topic t partition 0 is repeated'):
         translate(asked)
 
 

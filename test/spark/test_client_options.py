@@ -145,7 +145,7 @@ WRITTEN: Dict[str, Any] = {
 }
 
 REFUSED_BY_SOURCES = {
-    'auto.offset.reset=none': 'kafka.auto.offset.reset is not supported: say startingOffsets',
+    'auto.offset.reset=none': 'kafka.auto.offset.reset is not supported: use startingOffsets',
     'auto_offset_reset=none': 'kafka.auto.offset.reset is not supported',
     'key.deserializer=x': 'kafka.key.deserializer is not supported: keys are bytes',
     'value.deserializer=x': 'kafka.value.deserializer is not supported',
@@ -155,7 +155,7 @@ REFUSED_BY_SOURCES = {
     'interceptor.classes=x': 'kafka.interceptor.classes is not supported',
     'config.providers=file': 'kafka.config.providers is not supported',
     'request.timeout.ms=30s': 'kafka.request.timeout.ms must be a number of milliseconds, from 1 to'
-    " 2147483647, not '30s': milliseconds are written as a number",
+    " 2147483647, not '30s': milliseconds are given as a number",
     'request.timeout.ms=0': 'kafka.request.timeout.ms must be a number of milliseconds',
     'request.timeout.ms=5.5': 'kafka.request.timeout.ms must be',
     'session.timeout.ms=x': 'kafka.session.timeout.ms must be',
@@ -186,8 +186,8 @@ REFUSED_BY_SINKS = {
     'key.serializer=x': 'kafka.key.serializer is not supported',
     'value.serializer=x': 'kafka.value.serializer is not supported',
     'interceptor.classes=x': 'kafka.interceptor.classes is not supported',
-    'transactional.id=x': 'kafka.transactional.id is not supported: say exactlyOnce',
-    'transactional_id=x': 'kafka.transactional.id is not supported: say exactlyOnce',
+    'transactional.id=x': 'kafka.transactional.id is not supported: use exactlyOnce',
+    'transactional_id=x': 'kafka.transactional.id is not supported: use exactlyOnce',
     'config.providers=x': 'kafka.config.providers is not supported',
     'partitioner.class=org.apache.kafka.clients.producer.RoundRobinPartitioner': 'column partition',
     'partitioner.ignore.keys=true': 'kafka.partitioner.ignore.keys must be false',
@@ -306,7 +306,7 @@ def test_a_warning_comes_once_however_often_a_query_reads_its_options(caplog: An
     given = {**SERVERS, 'acks': '1', 'client.id': 'warned'}
     for _ in range(3):
         producer_config(given)
-    assert [each.split(',')[0] for each in caplog.messages] == ['The producer is not idempotent']
+    assert [each.split(':')[0] for each in caplog.messages] == ['The producer is not idempotent']
 
 
 def test_what_was_refused_is_refused_again() -> None:

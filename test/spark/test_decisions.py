@@ -77,8 +77,8 @@ def test_what_is_decided(decided, prepared, knew, there):
         (DECIDED, [A], NOT, IllegalStateError, 'another driver'),
         (DECIDED, [A], [True, True, True, False], IllegalStateError, 'another driver'),
         (Decision(8, 4, ()), [A], NOT, IllegalStateError, 'batch 8'),
-        (None, [], KNEW, UndecidableError, 'gone'),
-        (Decision(6, 4, ()), [], KNEW, UndecidableError, 'gone'),
+        (None, [], KNEW, UndecidableError, 'missing'),
+        (Decision(6, 4, ()), [], KNEW, UndecidableError, 'missing'),
         (DECIDED, [A], [True] * 5, UndecidableError, '5 partitions now, not 4'),
     ],
 )

@@ -77,7 +77,7 @@ def test_a_pattern_that_finds_nothing_reads_nothing(lookups):
 
 def test_a_topic_that_is_not_there_is_named(lookups, cluster):
     asked = lookups('t', 'missing', retry_interval_ms=1)
-    with pytest.raises(UnknownTopicOrPartitionError, match='no topic missing'):
+    with pytest.raises(UnknownTopicOrPartitionError, match='topic missing does not exist'):
         asked.partitions()
     assert 'missing' not in cluster.state.topics, 'to ask makes none'
 

@@ -111,7 +111,7 @@ def test_what_to_read_has_to_be_said_once_and_well(given: Any) -> None:
 
 
 def test_none_at_all_is_told_with_the_way_that_sql_has() -> None:
-    with pytest.raises(InvalidOptionError, match=r'none at all: .*CREATE TEMPORARY VIEW'):
+    with pytest.raises(InvalidOptionError, match=r'no options were given: a table .*CREATE TEMPORARY VIEW'):
         SourceOptions.of({}, BATCH)
 
 
@@ -417,10 +417,10 @@ WRONG_SINKS: List[Any] = [
     ({'topics': 't'}, 'unknown option topics: did you mean topic'),
     ({'includeHeaders': 'x'}, 'includeHeaders must be true or false'),
     ({'exactlyOnce': 'yes'}, "exactlyOnce must be true or false, not 'yes'"),
-    ({'transactionalIdPrefix': 'p'}, 'transactionalIdPrefix is of no use without exactlyOnce'),
+    ({'transactionalIdPrefix': 'p'}, 'transactionalIdPrefix needs exactlyOnce'),
     ({'exactlyOnce': 'true', 'transactionalIdPrefix': ''}, 'transactionalIdPrefix must be text'),
     ({'exactlyOnce': 'true', 'kafka.acks': '1'}, "exactlyOnce needs .* kafka.acks is 'all', not 1"),
-    ({'kafka.transactional.id': 'x'}, 'say exactlyOnce'),
+    ({'kafka.transactional.id': 'x'}, 'use exactlyOnce'),
     ({'acks.': '1', 'linger.ms': '1'}, 'did you mean kafka.linger.ms'),
 ]
 

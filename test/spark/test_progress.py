@@ -55,7 +55,7 @@ def test_offsets_of_both_connectors_are_read(text: str, offsets: Any) -> None:
 def test_offsets_of_another_source_are_refused() -> None:
     for tree in ({'offset': 7}, 7):  # 7 is how the source of rates has it
         with pytest.raises(
-            InvalidOptionError, match='checkpoint.* a checkpointLocation of its own'
+            InvalidOptionError, match='checkpoint.* its own checkpointLocation'
         ):
             offsets_of(tree)
 

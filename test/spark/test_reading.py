@@ -196,7 +196,7 @@ def test_a_time_that_spark_cannot_hold_says_how_to_read_without_it(cluster):
     cluster.create_topic('late', configs={'message.timestamp.after.max.ms': str(2**63 - 1)})
     fill(cluster, 'late', 0, [b'v'], timestamp_ms=2**60)
     asked = options_of(cluster, 'late')
-    with pytest.raises(ProtocolError, match=r"can hold: name the other columns, as by \.schema\('"):
+    with pytest.raises(ProtocolError, match=r"can hold: request the other columns: \.schema\('"):
         list(read_range(TaskRange('late', 0, 0, 1), asked, ALL))
     (batch,) = read_range(TaskRange('late', 0, 0, 1), asked, ('value', 'offset'))
     assert batch.num_rows == 1

@@ -43,7 +43,7 @@ def test_a_program_may_choose_some_in_its_order():
 @pytest.mark.parametrize(
     'types, told',
     [
-        ({'value': 'string'}, 'column value the type string; it is binary'),
+        ({'value': 'string'}, 'column value the type string; it must be binary'),
         ({'body': 'binary'}, 'names the column body; the columns are key, value'),
         ({'headers': 'array<struct<key:string,value:binary>>'}, 'set includeHeaders to true'),
         ({'offset': 'bigint!'}, 'offset is never null'),

@@ -137,7 +137,7 @@ REFUSED: Dict[str, Any] = {
     'a class that logs in': ({'sasl.login.class': 'x.Y'}, 'kafka.sasl.login.class'),
     'an unknown module': (
         {'sasl.jaas.config': 'x.MyLoginModule required password="canary";'},
-        'no login module x.MyLoginModule is known here.*PlainLoginModule',
+        'unknown login module x.MyLoginModule.*PlainLoginModule',
     ),
     'SCRAM without a mechanism': (
         {'sasl.jaas.config': SCRAM},
@@ -157,7 +157,7 @@ REFUSED: Dict[str, Any] = {
     ),
     'a token of delegation': (
         {'sasl.mechanism': 'SCRAM-SHA-256', 'sasl.jaas.config': SCRAM[:-1] + ' tokenauth=true;'},
-        'not tokenauth: tokens of delegation',
+        'not tokenauth: delegation tokens',
     ),
     'a key table': (
         {'sasl.jaas.config': KERBEROS + 'useKeyTab=true keyTab="/canary";'},
@@ -169,7 +169,7 @@ REFUSED: Dict[str, Any] = {
     ),
     'a profile of Amazon': (
         {'sasl.jaas.config': IAM + ' awsProfileName="canary";'},
-        'IAMLoginModule may have no options here, not awsProfileName: .*AWS_PROFILE',
+        'IAMLoginModule must be no options, not awsProfileName: .*AWS_PROFILE',
     ),
     'a handler': (
         {'sasl.mechanism': 'PLAIN', 'sasl.client.callback.handler.class': 'x.Handler'},

@@ -1,4 +1,4 @@
-"""The messages that administer a cluster, one family a file."""
+"""The messages for the administration of a cluster, a module per family."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from kafka.internals.lazy_imports import import_late
 
 
 def __getattr__(name: str) -> object:
-    """Find the classes of single versions that 1.x and 2.x had here (struct_names.py)."""
+    """Return the classes of single versions that 1.x and 2.x had here (struct_names.py)."""
     return import_late('kafka.protocol.struct_names').look_up(__name__, name)

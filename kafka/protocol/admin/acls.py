@@ -1,7 +1,4 @@
-"""Administration of access control lists (KIP-140).
-
-Owns the messages only.
-"""
+"""Messages for the administration of access control lists (KIP-140)."""
 
 from __future__ import annotations
 

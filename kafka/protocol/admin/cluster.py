@@ -1,6 +1,6 @@
-"""Administration of the cluster: its nodes, features and quorum.
+"""Messages for the administration of the cluster: its nodes, features and quorum.
 
-Owns the messages only, as the protocol guide lists them.
+In the order of the protocol guide.
 """
 
 from __future__ import annotations
@@ -154,13 +154,13 @@ class UpdateFeaturesResponse(Message, api_key=57, valid='0-2', flexible='0+'):
 
 
 class UnregisterBrokerRequest(Message, api_key=64, valid='0', flexible='0+', route=Route.ANY):
-    """Remove the registration of a broker that is gone (KIP-500)."""
+    """Remove the registration of a broker that was shut down (KIP-500)."""
 
     broker_id: Int32
 
 
 class UnregisterBrokerResponse(Message, api_key=64, valid='0', flexible='0+'):
-    """Whether the registration was removed."""
+    """The result: whether the registration was removed."""
 
     throttle_time_ms: Int32
     error_code: Int16
@@ -182,7 +182,7 @@ class AddRaftVoterRequest(Message, api_key=80, valid='0-1', flexible='0+', route
 
 
 class AddRaftVoterResponse(Message, api_key=80, valid='0-1', flexible='0+'):
-    """Whether the voter was added."""
+    """The result: whether the voter was added."""
 
     throttle_time_ms: Int32
     error_code: Int16
@@ -198,7 +198,7 @@ class RemoveRaftVoterRequest(Message, api_key=81, valid='0', flexible='0+', rout
 
 
 class RemoveRaftVoterResponse(Message, api_key=81, valid='0', flexible='0+'):
-    """Whether the voter was removed."""
+    """The result: whether the voter was removed."""
 
     throttle_time_ms: Int32
     error_code: Int16
@@ -206,13 +206,13 @@ class RemoveRaftVoterResponse(Message, api_key=81, valid='0', flexible='0+'):
 
 
 class UnregisterControllerRequest(Message, api_key=94, valid='0', flexible='0+', route=Route.ANY):
-    """Remove the registration of a controller that is gone."""
+    """Remove the registration of a controller that was shut down."""
 
     controller_id: Int32
 
 
 class UnregisterControllerResponse(Message, api_key=94, valid='0', flexible='0+'):
-    """Whether the registration was removed."""
+    """The result: whether the registration was removed."""
 
     throttle_time_ms: Int32
     error_code: Int16

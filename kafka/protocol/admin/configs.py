@@ -1,7 +1,7 @@
-"""Administration of configurations of brokers, topics, groups and client metrics.
+"""Messages for the configurations of brokers, topics, groups and client metrics.
 
-Owns the messages only, as the protocol guide lists them. Configurations of one broker are asked of
-that broker, all others of any.
+In the order of the protocol guide. Requests for one broker's configuration are sent to that broker,
+all others to any.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class DescribeConfigsResource(Struct):
 
 
 class DescribeConfigsRequest(Message, api_key=32, valid='0-4', flexible='4+', route=Route.ANY):
-    """Ask for configurations; null keys mean all of them.
+    """Request configurations; null keys mean all of them.
 
     v1 adds synonyms (KIP-226), v3 documentation (KIP-569), v4 is flexible. 4.0 dropped v0.
     """
@@ -57,7 +57,7 @@ class DescribeConfigsResult(Struct):
 class DescribeConfigsResponse(Message, api_key=32, valid='0-4', flexible='4+'):
     """Configurations of each resource.
 
-    v1 says where a value comes from (KIP-226), v3 adds types and documentation (KIP-569), v4 is
+    v1 adds the source of a value (KIP-226), v3 types and documentation (KIP-569), v4 is
     flexible.
     """
 
@@ -126,9 +126,9 @@ class IncrementalAlterConfigsResponse(Message, api_key=44, valid='0-1', flexible
 
 
 class ListConfigResourcesRequest(Message, api_key=74, valid='0-1', flexible='0+', route=Route.ANY):
-    """Ask which resources have configurations (KIP-1142).
+    """Request the resources that have configurations (KIP-1142).
 
-    v0 was named ListClientMetricsResources and knows only those (KIP-1000); v1 takes types.
+    v0 was named ListClientMetricsResources, for client metrics only (KIP-1000); v1 takes types.
     """
 
     resource_types: List[Int8] = v('1+', default=[])

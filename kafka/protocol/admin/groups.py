@@ -1,7 +1,7 @@
-"""Administration of groups of consumers.
+"""Messages for the administration of consumer groups.
 
-Owns the messages only, as the protocol guide lists them; the offsets of groups are in commit.py,
-share groups in share.py.
+In the order of the protocol guide. The offsets of groups are in commit.py, share groups in
+share.py.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from kafka.protocol.wire import (
 class DescribeGroupsRequest(
     Message, api_key=15, valid='0-6', flexible='5+', route=Route.GROUP_COORDINATOR
 ):
-    """Ask for the members of classic groups.
+    """Request the members of classic groups.
 
-    v3 asks for permitted operations (KIP-430), v5 is flexible.
+    v3 can request authorized operations (KIP-430), v5 is flexible.
     """
 
     groups: List[String]
@@ -58,8 +58,8 @@ class DescribedGroup(Struct):
 class DescribeGroupsResponse(Message, api_key=15, valid='0-6', flexible='5+'):
     """Groups with members, their metadata and assignments, still encoded.
 
-    v1 adds the throttle time, v3 permitted operations (KIP-430), v4 static members (KIP-345), v5
-    is flexible, v6 adds the error's message and an error for unknown groups (KIP-1043).
+    v1 adds the throttle time, v3 authorized operations (KIP-430), v4 static members (KIP-345), v5
+    is flexible, v6 adds error messages and an error for unknown groups (KIP-1043).
     """
 
     throttle_time_ms: Int32 = v('1+', default=0, ignorable=True)
@@ -67,7 +67,7 @@ class DescribeGroupsResponse(Message, api_key=15, valid='0-6', flexible='5+'):
 
 
 class ListGroupsRequest(Message, api_key=16, valid='0-5', flexible='3+', route=Route.BROKER):
-    """Ask one broker for the groups it coordinates.
+    """Request the groups that a broker coordinates.
 
     v3 is flexible, v4 filters by state (KIP-518), v5 by type (KIP-848).
     """
@@ -84,7 +84,7 @@ class ListedGroup(Struct):
 
 
 class ListGroupsResponse(Message, api_key=16, valid='0-5', flexible='3+'):
-    """Groups and their kinds of protocol.
+    """Groups and their protocol types.
 
     v1 adds the throttle time, v3 is flexible, v4 adds states (KIP-518), v5 types (KIP-848).
     """
@@ -114,7 +114,7 @@ class DeletableGroupResult(Struct):
 class DeleteGroupsResponse(Message, api_key=42, valid='0-3', flexible='2+'):
     """One error code per group.
 
-    v1 only changed when brokers throttle, v2 is flexible, v3 adds the error's message.
+    v1 only changed when brokers throttle, v2 is flexible, v3 adds error messages.
     """
 
     throttle_time_ms: Int32
@@ -124,7 +124,7 @@ class DeleteGroupsResponse(Message, api_key=42, valid='0-3', flexible='2+'):
 class ConsumerGroupDescribeRequest(
     Message, api_key=69, valid='0-1', flexible='0+', route=Route.GROUP_COORDINATOR
 ):
-    """Ask for the members of KIP-848 groups."""
+    """Request the members of KIP-848 groups."""
 
     group_ids: List[String]
     include_authorized_operations: Bool
@@ -167,9 +167,9 @@ class DescribedConsumerGroup(Struct):
 
 
 class ConsumerGroupDescribeResponse(Message, api_key=69, valid='0-1', flexible='0+'):
-    """Groups with members and what they have and shall have.
+    """Groups with members, their assignments and target assignments.
 
-    v1 tells the kind of each member, classic or not (KIP-1099).
+    v1 adds the type of each member, classic or not (KIP-1099).
     """
 
     throttle_time_ms: Int32

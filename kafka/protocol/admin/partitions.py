@@ -1,6 +1,6 @@
-"""Administration of replicas: where they live and which of them leads.
+"""Messages for the administration of replicas: their directories, brokers and leaders.
 
-Owns the messages only, as the protocol guide lists them.
+In the order of the protocol guide.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class DescribableLogDirTopic(Struct):
 
 
 class DescribeLogDirsRequest(Message, api_key=35, valid='0-5', flexible='2+', route=Route.BROKER):
-    """Ask one broker what its directories hold; null means everything (KIP-113).
+    """Request the content of a broker's log directories; null means everything (KIP-113).
 
     v2 is flexible; later versions only changed the response. 4.0 dropped v0.
     """
@@ -86,7 +86,7 @@ class DescribeLogDirsResult(Struct):
 class DescribeLogDirsResponse(Message, api_key=35, valid='0-5', flexible='2+'):
     """Directories with the sizes of replicas.
 
-    v2 is flexible, v3 adds an error for the whole, v4 sizes of volumes (KIP-827), v5 tells which
+    v2 is flexible, v3 adds an error for the whole, v4 sizes of volumes (KIP-827), v5 whether they
     are cordoned (KIP-1066).
     """
 
@@ -101,7 +101,7 @@ class TopicPartitions(Struct):
 
 
 class ElectLeadersRequest(Message, api_key=43, valid='0-2', flexible='2+', route=Route.CONTROLLER):
-    """Have leaders elected; null means every partition (KIP-183).
+    """Elect leaders; null means every partition (KIP-183).
 
     v1 chooses preferred or unclean elections (KIP-460), v2 is flexible.
     """
@@ -145,7 +145,7 @@ class AlterPartitionReassignmentsRequest(
 ):
     """Move partitions to other brokers; null replicas cancel a move (KIP-455).
 
-    v1 can insist on keeping the number of replicas (KIP-860).
+    v1 can require that the number of replicas stays the same (KIP-860).
     """
 
     timeout_ms: Int32 = v(default=60000)
@@ -182,7 +182,7 @@ class ListPartitionReassignmentsTopics(Struct):
 class ListPartitionReassignmentsRequest(
     Message, api_key=46, valid='0', flexible='0+', route=Route.CONTROLLER
 ):
-    """Ask for moves that are under way; null means all (KIP-455)."""
+    """Request ongoing reassignments; null means all (KIP-455)."""
 
     timeout_ms: Int32 = v(default=60000)
     topics: Optional[List[ListPartitionReassignmentsTopics]] = v(default=None)
@@ -201,7 +201,7 @@ class OngoingTopicReassignment(Struct):
 
 
 class ListPartitionReassignmentsResponse(Message, api_key=46, valid='0', flexible='0+'):
-    """Replicas now, being added and being removed."""
+    """The present replicas, those being added and those being removed."""
 
     throttle_time_ms: Int32
     error_code: Int16

@@ -1,7 +1,4 @@
-"""Administration of client quotas (KIP-546).
-
-Owns the messages only.
-"""
+"""Messages for the administration of client quotas (KIP-546)."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ class ComponentData(Struct):
 
 
 class DescribeClientQuotasRequest(Message, api_key=48, valid='0-1', flexible='1+', route=Route.ANY):
-    """Ask for quotas that match a filter. v1 is flexible."""
+    """Request the quotas that match a filter. v1 is flexible."""
 
     components: List[ComponentData]
     strict: Bool
@@ -39,7 +36,7 @@ class DescribeClientQuotasEntryData(Struct):
 
 
 class DescribeClientQuotasResponse(Message, api_key=48, valid='0-1', flexible='1+'):
-    """Quotas by entity; null entries mean nothing was read. v1 is flexible."""
+    """Quotas by entity; entries are null after an error. v1 is flexible."""
 
     throttle_time_ms: Int32
     error_code: Int16

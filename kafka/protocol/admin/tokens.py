@@ -1,6 +1,6 @@
-"""Administration of delegation tokens (KIP-48).
+"""Messages for the administration of delegation tokens (KIP-48).
 
-Owns the messages only. The HMAC of a token is its password and never shown.
+The HMAC of a token is its password and is never shown.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class CreatableRenewers(Struct):
 class CreateDelegationTokenRequest(
     Message, api_key=38, valid='0-3', flexible='2+', route=Route.ANY
 ):
-    """Create a token for oneself or, from v3 on, for another owner (KIP-373).
+    """Create a token for the requester or, from v3 on, for another owner (KIP-373).
 
     v2 is flexible. 4.0 dropped v0.
     """
@@ -30,7 +30,7 @@ class CreateDelegationTokenRequest(
 
 
 class CreateDelegationTokenResponse(Message, api_key=38, valid='0-3', flexible='2+'):
-    """The token and its HMAC. v2 is flexible, v3 tells who asked (KIP-373)."""
+    """The token and its HMAC. v2 is flexible, v3 adds the requester (KIP-373)."""
 
     error_code: Int16
     principal_type: String
@@ -46,14 +46,14 @@ class CreateDelegationTokenResponse(Message, api_key=38, valid='0-3', flexible='
 
 
 class RenewDelegationTokenRequest(Message, api_key=39, valid='0-2', flexible='2+', route=Route.ANY):
-    """Let a token last longer. v2 is flexible; 4.0 dropped v0."""
+    """Extend the lifetime of a token. v2 is flexible; 4.0 dropped v0."""
 
     hmac: Bytes = v(secret=True)
     renew_period_ms: Int64
 
 
 class RenewDelegationTokenResponse(Message, api_key=39, valid='0-2', flexible='2+'):
-    """When the token now expires. v2 is flexible."""
+    """The new expiry time. v2 is flexible."""
 
     error_code: Int16
     expiry_timestamp_ms: Int64
@@ -63,14 +63,14 @@ class RenewDelegationTokenResponse(Message, api_key=39, valid='0-2', flexible='2
 class ExpireDelegationTokenRequest(
     Message, api_key=40, valid='0-2', flexible='2+', route=Route.ANY
 ):
-    """Change when a token expires, or expire it now by -1. v2 is flexible; 4.0 dropped v0."""
+    """Set when a token expires; -1 for now. v2 is flexible; 4.0 dropped v0."""
 
     hmac: Bytes = v(secret=True)
     expiry_time_period_ms: Int64
 
 
 class ExpireDelegationTokenResponse(Message, api_key=40, valid='0-2', flexible='2+'):
-    """When the token expires. v2 is flexible."""
+    """The expiry time. v2 is flexible."""
 
     error_code: Int16
     expiry_timestamp_ms: Int64
@@ -85,7 +85,7 @@ class DescribeDelegationTokenOwner(Struct):
 class DescribeDelegationTokenRequest(
     Message, api_key=41, valid='0-3', flexible='2+', route=Route.ANY
 ):
-    """Ask for tokens by owner; null means all. v2 is flexible; 4.0 dropped v0."""
+    """Request tokens by owner; null means all. v2 is flexible; 4.0 dropped v0."""
 
     owners: Optional[List[DescribeDelegationTokenOwner]]
 
@@ -109,7 +109,7 @@ class DescribedDelegationToken(Struct):
 
 
 class DescribeDelegationTokenResponse(Message, api_key=41, valid='0-3', flexible='2+'):
-    """Tokens with their HMACs. v2 is flexible, v3 tells who asked (KIP-373)."""
+    """Tokens with their HMACs. v2 is flexible, v3 adds the requester (KIP-373)."""
 
     error_code: Int16
     tokens: List[DescribedDelegationToken]

@@ -1,6 +1,6 @@
-"""Administration of topics and of the records in them.
+"""Messages for the administration of topics and their records.
 
-Owns the messages only, as the protocol guide lists them.
+In the order of the protocol guide.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ class CreatableTopicResult(Struct):
 class CreateTopicsResponse(Message, api_key=19, valid='0-7', flexible='5+'):
     """One result per topic.
 
-    v1 adds messages, v2 the throttle time, v5 is flexible and shows configurations (KIP-525), v7
-    adds topic ids (KIP-516).
+    v1 adds error messages, v2 the throttle time, v5 is flexible and adds configurations (KIP-525),
+    v7 adds topic ids (KIP-516).
     """
 
     throttle_time_ms: Int32 = v('2+', default=0, ignorable=True)
@@ -109,7 +109,7 @@ class DeletableTopicResult(Struct):
 class DeleteTopicsResponse(Message, api_key=20, valid='0-6', flexible='4+'):
     """One result per topic.
 
-    v1 adds the throttle time, v4 is flexible, v5 adds messages (KIP-599), v6 ids (KIP-516).
+    v1 adds the throttle time, v4 is flexible, v5 adds error messages (KIP-599), v6 ids (KIP-516).
     """
 
     throttle_time_ms: Int32 = v('1+', default=0, ignorable=True)
@@ -127,7 +127,7 @@ class DeleteRecordsTopic(Struct):
 
 
 class DeleteRecordsRequest(Message, api_key=21, valid='0-2', flexible='2+', route=Route.LEADER):
-    """Forget the records before an offset, -1 meaning the high watermark (KIP-107).
+    """Delete the records before an offset; -1 means the high watermark (KIP-107).
 
     v2 is flexible.
     """
@@ -148,7 +148,7 @@ class DeleteRecordsTopicResult(Struct):
 
 
 class DeleteRecordsResponse(Message, api_key=21, valid='0-2', flexible='2+'):
-    """The new start of each partition. v2 is flexible."""
+    """The new log start offset of each partition. v2 is flexible."""
 
     throttle_time_ms: Int32
     topics: List[DeleteRecordsTopicResult]
@@ -167,7 +167,7 @@ class CreatePartitionsTopic(Struct):
 class CreatePartitionsRequest(
     Message, api_key=37, valid='0-3', flexible='2+', route=Route.CONTROLLER
 ):
-    """Raise the number of partitions of topics (KIP-195). v2 is flexible."""
+    """Increase the number of partitions of topics (KIP-195). v2 is flexible."""
 
     topics: List[CreatePartitionsTopic]
     timeout_ms: Int32

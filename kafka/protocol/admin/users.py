@@ -1,6 +1,6 @@
-"""Administration of SCRAM credentials (KIP-554).
+"""Messages for the administration of SCRAM credentials (KIP-554).
 
-Owns the messages only. Salted passwords are never shown.
+Salted passwords are never shown.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class UserName(Struct):
 class DescribeUserScramCredentialsRequest(
     Message, api_key=50, valid='0', flexible='0+', route=Route.ANY
 ):
-    """Ask which SCRAM credentials users have; null or empty means all users."""
+    """Request the SCRAM credentials of users; null or empty means all users."""
 
     users: Optional[List[UserName]]
 

@@ -1,7 +1,7 @@
-"""Turn the docstrings of this package, written to be read in the source, into reStructuredText.
+"""A converter of docstrings, written to be read in the source, to reStructuredText.
 
-Owns the one convention that reStructuredText does not share: ``Arguments:``, ``Returns:`` and the
-like, with text behind the colon, ``name: text`` items below it, or both.
+It handles the one convention that reStructuredText lacks: ``Arguments:``, ``Returns:`` and similar
+labels, with text after the colon, ``name: text`` items below them, or both.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def convert(lines):
 
 
 def _text(block):
-    """Return the lines of a paragraph that is no code."""
+    """Return the lines of a paragraph that is not code."""
     label = LABEL.match(block[0])
     if label:
         return [':%s: %s' % label.groups(), *_items(block[1:], 4)]
@@ -37,7 +37,7 @@ def _text(block):
 
 
 def _blocks(lines):
-    """Return the paragraphs; a label begins one, whatever stands above it."""
+    """Return the paragraphs; a label begins a new one, whatever precedes it."""
     blocks = [[]]
     for line in lines:
         if not line.strip() or LABEL.match(line):
@@ -48,7 +48,7 @@ def _blocks(lines):
 
 
 def _items(block, indent):
-    """Return ``name: text`` lines as a list; what stands deeper goes on with the line above."""
+    """Return ``name: text`` lines as a list; deeper lines continue the line above."""
     done = []
     for line in block:
         text = line.strip()

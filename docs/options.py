@@ -28,18 +28,18 @@ Options
 ..
     Written by docs/options.py: change kafka/config/ and run it.
 
-What the constructors take as keyword arguments. Times are numbers of milliseconds, sizes of bytes.
+What the constructors take as keyword arguments. Times are given in milliseconds, sizes in bytes.
 An unknown name, a value of a wrong type or out of range, and options that contradict each other
 raise ``InvalidOptionError``, which is a ``KafkaConfigurationError``, a ``ValueError`` and an
-``AssertionError``; ``KafkaClient`` and ``BrokerConnection`` pass over names that they do not have.
+``AssertionError``; ``KafkaClient`` and ``BrokerConnection`` ignore unknown names.
 Values that may be secrets are never shown.
 
 Clients: P ``KafkaProducer``, C ``KafkaConsumer``, A ``KafkaAdminClient``, K the evented
 ``KafkaClient``, N ``BrokerConnection``. The clients of 0.9.5 take the options of `Security`_ too.
 
-Defaults are those that serve programs of all eras. ``dialect='2.0.2'``, the environment variable
-``KAFKA_LEGACY_DIALECT=2.0.2``, or ``kafka.config.set_dialect('2.0.2')`` give those of a release
-for programs that rely on them; what such defaults were, and until when, stands with each option.
+The defaults suit programs of all eras. ``dialect='2.0.2'``, the environment variable
+``KAFKA_LEGACY_DIALECT=2.0.2``, or ``kafka.config.set_dialect('2.0.2')`` select those of a release
+for programs that rely on them; earlier defaults are listed with each option.
 """
 
 ROOMS = [
@@ -52,14 +52,15 @@ ROOMS = [
 
 
 def wanted():
-    """Return the page as the table wants it."""
+    """Return the page generated from the table."""
     parts = [INTRODUCTION]
     for title, rows in ROOMS:
         parts.append('\n\n%s\n%s\n' % (title, '-' * len(title)))
         parts += ['\n' + _entry(row) for row in rows.values()]
     ignored = [row.name for row in SHARED.values() if row.is_ignored]
     parts.append(
-        '\n\nTaken and ignored\n-----------------\n\n%s: they set what is not there here.\n'
+        '\n\nAccepted and ignored\n--------------------\n\n'
+        '%s: no effect, because what they configure does not exist here.\n'
         % ', '.join('``%s``' % name for name in ignored)
     )
     return ''.join(parts)

@@ -1,14 +1,13 @@
 """
-Compression: gzip, snappy, lz4 and zstd, each bounded in what it may expand to.
+Compression codecs: gzip, snappy, lz4 and zstd, each with a limit of the decompressed size.
 
 The functions ``has_x``, ``x_encode`` and ``x_decode`` are the interface of all eras: those of gzip
 and snappy from 0.9.5 on, of lz4 and zstd from the eras of those codecs. :func:`compress` and
-:func:`decompress` are what the record formats use, zstd from magic 2 on (KIP-110). All take bytes,
-bytearray or memoryview and raise TypeError for anything else. Helper packages are
-imported when first needed. Without them pyarrow serves, where it is installed. Without that, too,
-snappy and lz4 are still decoded, in Python (:mod:`kafka.record.snappy_blocks`,
-:mod:`kafka.record.lz4_frames`) and gzip by zlib; everything else raises
-:class:`MissingCodecError`, which names the extra to install.
+:func:`decompress` are used by the record formats, zstd from magic 2 on (KIP-110). All take bytes,
+bytearray or memoryview and raise TypeError for anything else. Optional packages are imported when
+first needed; pyarrow is used if they are missing. Without it, too, snappy and lz4 can still be
+decompressed, in Python (:mod:`kafka.record.snappy_blocks`, :mod:`kafka.record.lz4_frames`), and
+gzip by zlib; everything else raises :class:`MissingCodecError`, which names the extra to install.
 """
 
 from __future__ import annotations
@@ -37,12 +36,11 @@ CODEC_NAMES = {
     CODEC_ZSTD: 'zstd',
 }
 
-#: Largest decompressed size in bytes unless the caller says otherwise. A fetch response is 50 MiB
-#: by default and a broker takes batches of 1 MiB, so real data stays far below; compression bombs
-#: reach gigabytes.
+#: The default maximum of the decompressed size in bytes. A fetch response is 50 MiB by default and
+#: a broker accepts batches of 1 MiB, so real data is far below; compression bombs reach gigabytes.
 DEFAULT_LIMIT_BYTES = 128 * 1024 * 1024
 
-# How much the second of several streams is offered at first.
+# The size of the first piece that is passed to the second of several streams.
 _FIRST_PIECE_BYTES = 512
 
 _ISAL_BEST = 3  # isal's levels are 0 to 3
@@ -53,16 +51,17 @@ _XERIAL_HEADER = _XERIAL_MARK + struct.pack('>ii', 1, 1)
 
 class MissingCodecError(UnsupportedCodecError, NotImplementedError):
     """
-    A helper package for compression is not installed.
+    An optional package for compression is not installed.
 
-    It is a ``NotImplementedError`` too, because that is what ``snappy_encode`` and its like
-    raised in every release since 0.8.
+    It is a ``NotImplementedError`` too, which ``snappy_encode`` and similar functions raised in
+    every release since 0.8.
     """
 
 
 @lru_cache(maxsize=None)
 def _helper(*names: str) -> Any:
-    """Import the first of some optional packages when first needed; None when all are missing."""
+    """Import the first available of some optional packages on first use; None if all are
+    missing."""
     for name in names:
         try:
             return import_late(name)
@@ -75,7 +74,7 @@ _ZSTD = ('zstandard', 'compression.zstd', 'backports.zstd')
 
 
 def _arrow(codec: str) -> Any:
-    """Return pyarrow, None where it is missing or was built without a codec."""
+    """Return pyarrow, None if it is missing or was built without a codec."""
     pyarrow = _helper('pyarrow')
     return pyarrow if pyarrow is not None and arrow_codecs.supports(pyarrow, codec) else None
 
@@ -91,7 +90,7 @@ def _arrow_required(codec: str) -> Any:
 
 
 def _bytes(payload: Buffer) -> bytes:
-    """Return what is to be coded as bytes. A number would become that many zeros otherwise."""
+    """Return the payload as bytes. bytes() of a number would be that many zeros."""
     if not isinstance(payload, (bytes, bytearray, memoryview)):
         raise TypeError('payload must be bytes, not %s' % type(payload).__name__)
     return bytes(payload)
@@ -102,7 +101,7 @@ def _level(level: Any, lowest: int, highest: int) -> int:
         raise TypeError('the compression level must be an int, not %s' % type(level).__name__)
     if not lowest <= level <= highest:
         raise ValueError(
-            'the compression level must be from %d to %d: %d' % (lowest, highest, level)
+            'the compression level must be from %d to %d, got %d' % (lowest, highest, level)
         )
     return level
 
@@ -115,10 +114,11 @@ def _joined(
     codec: str, data: bytes, end: int, new_reader: Callable[[], Any], errors: Any, limit: int
 ) -> bytes:
     """
-    Decompress streams that follow each other, until one ends at ``end`` or behind it.
+    Decompress consecutive streams, until one ends at or after ``end``.
 
-    A reader hands back a copy of what follows its stream. Only the first is offered everything, the
-    others pieces that grow: a million empty streams would make a million copies otherwise.
+    A decompressor returns a copy of what follows its stream. Only the first gets all data, the
+    others get pieces of increasing size: a million empty streams would make a million copies
+    otherwise.
     """
     parts: List[bytes] = []
     room = limit + 1
@@ -148,22 +148,22 @@ def _joined(
 
 
 def has_gzip() -> bool:
-    """Tell whether gzip can be used: always."""
+    """Return True: gzip is always available."""
     return True
 
 
 def has_snappy() -> bool:
-    """Tell whether snappy can be written. Reading it is always possible."""
+    """Return True if snappy data can be compressed. It can always be decompressed."""
     return (_helper('snappy') or _arrow('snappy')) is not None
 
 
 def has_lz4() -> bool:
-    """Tell whether lz4 can be written. Reading it is always possible."""
+    """Return True if lz4 data can be compressed. It can always be decompressed."""
     return (_helper('lz4.frame') or _arrow('lz4')) is not None
 
 
 def has_zstd() -> bool:
-    """Tell whether zstd can be used."""
+    """Return True if zstd is available."""
     return (_helper(*_ZSTD) or _arrow('zstd')) is not None
 
 
@@ -174,14 +174,14 @@ def gzip_encode(payload: Buffer, compresslevel: Optional[int] = None) -> bytes:
     """
     Compress to a complete gzip stream.
 
-    ``compresslevel`` is 1 (fast) to 9 (small); None and 0 mean 9, as they always did here.
+    ``compresslevel`` is 1 (fast) to 9 (small); None and 0 mean 9, as in every release.
     """
     compressor = zlib.compressobj(_level(compresslevel or 9, -1, 9), zlib.DEFLATED, 31)
     return compressor.compress(_bytes(payload)) + compressor.flush()
 
 
 def _gzip(data: Buffer) -> bytes:
-    """Compress to a gzip stream at the level that costs the least for what it saves."""
+    """Compress to a gzip stream with the best ratio of time to size."""
     # About the size of zlib's level 6, in a quarter of the time: benchmarks/simple.py --only gzip.
     isal = _helper('isal.isal_zlib')
     if isal is None:
@@ -194,11 +194,11 @@ def gzip_decode(payload: Buffer, limit: int = DEFAULT_LIMIT_BYTES) -> bytes:
     """
     Decompress a gzip stream of one or more members.
 
-    ``limit`` is the largest result in bytes. Raises ``ProtocolError`` when the stream is malformed,
-    ends too early or expands beyond the limit.
+    ``limit`` is the maximum size of the result in bytes. Raises ``ProtocolError`` if the stream is
+    malformed, ends too early or exceeds the limit.
     """
     data = _bytes(payload)
-    # Padding with zeros behind the last member is allowed by gzip and by Java's reader.
+    # Padding with zeros after the last member is allowed by gzip and by Java's reader.
     end = len(data.rstrip(b'\x00'))
     # isal inflates about three times as fast: benchmarks/decode.py.
     inflate = _helper('isal.isal_zlib') or zlib
@@ -214,9 +214,9 @@ def snappy_encode(
     """
     Compress with snappy.
 
-    ``xerial_compatible`` chooses the framing of the snappy-java library that Kafka uses (the
-    default since 1.0; 0.9.5 wrote one raw block), ``xerial_blocksize`` how many bytes of input
-    make a block. Raises :class:`MissingCodecError` without python-snappy and pyarrow.
+    ``xerial_compatible`` chooses the framing of the snappy-java library, which Kafka uses (the
+    default since 1.0; 0.9.5 wrote one raw block), ``xerial_blocksize`` the number of input bytes
+    per block. Raises :class:`MissingCodecError` without python-snappy and pyarrow.
     """
     compress_block = _snappy_compressor()
     data = _bytes(payload)
@@ -225,7 +225,7 @@ def snappy_encode(
     if not isinstance(xerial_blocksize, int):
         raise TypeError('xerial_blocksize must be an int, not %s' % type(xerial_blocksize).__name__)
     if xerial_blocksize <= 0:
-        raise ValueError('xerial_blocksize must be more than 0: %d' % xerial_blocksize)
+        raise ValueError('xerial_blocksize must be > 0, got %d' % xerial_blocksize)
     out = [_XERIAL_HEADER]
     for start in range(0, len(data), xerial_blocksize):
         block = compress_block(data[start : start + xerial_blocksize])
@@ -242,7 +242,7 @@ def _snappy_compressor() -> Callable[[bytes], bytes]:
 
 
 def _detect_xerial_stream(payload: Buffer) -> bool:
-    """Tell whether snappy-java's framing, exactly as Kafka writes it, stands before the payload."""
+    """Return True if the payload begins with snappy-java's framing, exactly as Kafka writes it."""
     return len(payload) > 16 and bytes(payload[:16]) == _XERIAL_HEADER
 
 
@@ -250,13 +250,13 @@ def snappy_decode(payload: Buffer, limit: int = DEFAULT_LIMIT_BYTES) -> bytes:
     """
     Decompress snappy, framed by snappy-java or one raw block.
 
-    ``limit`` is the largest result in bytes. Raises ``ProtocolError`` when the data is malformed or
-    expands beyond the limit.
+    ``limit`` is the maximum size of the result in bytes. Raises ``ProtocolError`` if the data is
+    malformed or exceeds the limit.
     """
     data = _bytes(payload)
     if data == _XERIAL_HEADER:
         return b''
-    # Only the marker decides: some writers store the two version numbers little end first.
+    # Only the marker decides: some writers store the two version numbers in little-endian order.
     if len(data) <= 16 or not data.startswith(_XERIAL_MARK):
         return _snappy_block(data, limit)
     parts: List[bytes] = []
@@ -277,7 +277,7 @@ def snappy_decode(payload: Buffer, limit: int = DEFAULT_LIMIT_BYTES) -> bytes:
 def _snappy_block(block: bytes, room: int) -> bytes:
     size, _ = snappy_blocks.declared_size(block)
     if size > room:
-        raise ProtocolError('snappy data expands to more than allowed (%d bytes left)' % room)
+        raise ProtocolError('snappy data expands to more than the limit (%d bytes left)' % room)
     snappy = _helper('snappy')
     if snappy is None:
         pyarrow = _arrow('snappy')
@@ -289,7 +289,7 @@ def _snappy_block(block: bytes, room: int) -> bytes:
     except snappy.UncompressError as error:
         raise ProtocolError('malformed snappy data') from error
     if len(out) != size:
-        raise ProtocolError('a snappy block holds %d bytes, declares %d' % (len(out), size))
+        raise ProtocolError('a snappy block has %d bytes, but declares %d' % (len(out), size))
     return out
 
 
@@ -298,10 +298,10 @@ def _snappy_block(block: bytes, room: int) -> bytes:
 
 def lz4_encode(payload: Buffer) -> bytes:
     """
-    Compress to one LZ4 frame as brokers from 0.10 on read it.
+    Compress to one LZ4 frame that brokers from 0.10 on accept.
 
-    Blocks are independent and of 64 KiB and the header holds no content size, because Kafka's
-    reader knows nothing else. Raises :class:`MissingCodecError` without lz4 and pyarrow.
+    Blocks are independent and of 64 KiB and the header has no content size, because Kafka's
+    reader supports nothing else. Raises :class:`MissingCodecError` without lz4 and pyarrow.
     """
     frame = _helper('lz4.frame')
     if frame is None:
@@ -318,9 +318,9 @@ def lz4_encode(payload: Buffer) -> bytes:
 
 def lz4_encode_old_kafka(payload: Buffer) -> bytes:
     """
-    Compress to an LZ4 frame with the wrong header checksum that Kafka 0.8.2 insists on.
+    Compress to an LZ4 frame with the wrong header checksum that Kafka 0.8.2 requires (KAFKA-3160).
 
-    That is KAFKA-3160. Raises :class:`MissingCodecError` without lz4 and pyarrow.
+    Raises :class:`MissingCodecError` without lz4 and pyarrow.
     """
     frame = lz4_encode(payload)
     return lz4_frames.with_checksum(frame, lz4_frames.wrong_checksum(frame))
@@ -330,8 +330,8 @@ def lz4_decode(payload: Buffer, limit: int = DEFAULT_LIMIT_BYTES) -> bytes:
     """
     Decompress LZ4 frames.
 
-    ``limit`` is the largest result in bytes. Raises ``ProtocolError`` when the data is malformed
-    (a wrong header checksum included), ends too early or expands beyond the limit.
+    ``limit`` is the maximum size of the result in bytes. Raises ``ProtocolError`` if the data is
+    malformed (including a wrong header checksum), ends too early or exceeds the limit.
     """
     data = _bytes(payload)
     lz4_frames.read_header(data)
@@ -347,9 +347,9 @@ def lz4_decode(payload: Buffer, limit: int = DEFAULT_LIMIT_BYTES) -> bytes:
 
 def lz4_decode_old_kafka(payload: Buffer, limit: int = DEFAULT_LIMIT_BYTES) -> bytes:
     """
-    Decompress LZ4 frames whose header checksum is right or wrong in the way of Kafka 0.8.2.
+    Decompress LZ4 frames with a correct header checksum, or the wrong one of Kafka 0.8.2.
 
-    As :func:`lz4_decode` but for that checksum (KAFKA-3160).
+    As :func:`lz4_decode` except for that checksum (KAFKA-3160).
     """
     data = _bytes(payload)
     size = lz4_frames.header_size(data)
@@ -384,8 +384,9 @@ def zstd_decode(payload: Buffer, limit: int = DEFAULT_LIMIT_BYTES) -> bytes:
     """
     Decompress zstd frames.
 
-    ``limit`` is the largest result in bytes. Raises ``ProtocolError`` when the data is malformed,
-    ends too early or expands beyond the limit, :class:`MissingCodecError` without a zstd package.
+    ``limit`` is the maximum size of the result in bytes. Raises ``ProtocolError`` if the data is
+    malformed, ends too early or exceeds the limit, :class:`MissingCodecError` without a zstd
+    package.
     """
     zstd = _helper(*_ZSTD)
     pyarrow = _arrow_required('zstd') if zstd is None else None
@@ -432,8 +433,8 @@ def compress(codec: int, data: Buffer, level: Optional[int] = None, magic: int =
     Compress the records of a batch.
 
     ``codec`` is the number in the batch's attributes. ``level`` None means zstd 3 and for gzip the
-    best of isal, or 6 of zlib (its own default) where isal is missing; snappy and lz4 ignore it.
-    ``magic`` 0 writes the LZ4 frames that brokers of 0.8.2 and 0.9 insist on. Raises
+    best of isal, or 6 of zlib (its own default) without isal; snappy and lz4 ignore it.
+    ``magic`` 0 writes the LZ4 frames that brokers of 0.8.2 and 0.9 require. Raises
     ``UnsupportedCodecError`` for an unknown codec, :class:`MissingCodecError` for a missing
     package.
     """
@@ -454,10 +455,10 @@ def decompress(codec: int, data: Buffer, magic: int = 2, limit: int = DEFAULT_LI
     """
     Decompress the records of a batch.
 
-    ``codec`` is the number in the batch's attributes, ``limit`` the largest result in bytes.
-    With ``magic`` 0 the header checksum of LZ4 may be right or wrong in the way of 0.8.2. Raises
-    ``ProtocolError`` for malformed or too large data, ``UnsupportedCodecError`` for an unknown
-    codec, :class:`MissingCodecError` for a missing package.
+    ``codec`` is the number in the batch's attributes, ``limit`` the maximum size of the result in
+    bytes. With ``magic`` 0 the header checksum of LZ4 may be correct or the wrong one of 0.8.2.
+    Raises ``ProtocolError`` for malformed or too large data, ``UnsupportedCodecError`` for an
+    unknown codec, :class:`MissingCodecError` for a missing package.
     """
     if codec == CODEC_NONE:
         return _bytes(data)

@@ -248,7 +248,7 @@ def test_an_answer_to_another_request_is_a_frame_error(monkeypatch):
     ask(conn, produce())
     conn.send(9, bytes_of(produce(), correlation_id=9))
     broker.script[:] = [frame(b'\x00\x00\x00\x55' + b'\x00' * 20)]
-    with pytest.raises(FrameError, match='correlation id 85 where 9'):
+    with pytest.raises(FrameError, match='correlation id 85, expected 9'):
         conn.recv(9)
     assert broker.closed
 

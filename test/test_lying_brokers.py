@@ -97,7 +97,7 @@ LIES_ABOUT_RECORDS = {
     'only the beginning of a batch': (
         fetched(batch()[:40]),
         ConsumerFetchSizeTooSmall,
-        'more than 40 bytes',
+        'larger than 40 bytes',
     ),
     'another topic': (fetched(batch(), topic='x'), UnknownError, 'UnknownError'),
     'another partition': (fetched(batch(), partitions=(7,)), UnknownError, 'UnknownError'),

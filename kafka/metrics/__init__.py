@@ -1,4 +1,4 @@
-"""Figures of what a client does: metrics, sensors, quotas, reporters (1.x)."""
+"""Metrics of clients: metrics, sensors, quotas, reporters (1.x)."""
 
 from __future__ import annotations
 

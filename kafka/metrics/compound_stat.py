@@ -1,4 +1,4 @@
-"""A statistic that gives several figures, each a metric of its own (1.x)."""
+"""A statistic with several values, each a metric of its own (1.x)."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from kafka.metrics.stat import AbstractStat
 
 
 class AbstractCompoundStat(AbstractStat):
-    """A statistic that several metrics are made of."""
+    """A statistic of which several metrics are made."""
 
     def stats(self) -> List[NamedMeasurable]:
-        """Return what is to become metrics."""
+        """Return the values that become metrics."""
         raise NotImplementedError
 
 
 class NamedMeasurable:
-    """A figure of a compound statistic, and what it is called. Attributes: name, stat."""
+    """A value of a compound statistic, and its name. Attributes: name, stat."""
 
     def __init__(self, metric_name: Any, measurable_stat: Any) -> None:
         self.name = metric_name

@@ -1,14 +1,14 @@
 """The metrics of KafkaConsumer, by the names of 1.2 to 3.0 and of the Java client.
 
-Owns which figures there are and what they are made of. Nothing is counted for a record: what a
-fetch brought, what a poll handed out, what a call of the group took is noted, and recorded some
-hundred at a time or when a figure is asked for (recorder.py). Groups, behind the option
-``metric_group_prefix``: ``-metrics``, ``-fetch-manager-metrics``, ``-coordinator-metrics`` and
-``-node-metrics.node-<id>``, all tagged ``client-id``. Of what is fetched some figures are kept for
-each topic (tag ``topic``), and of what is behind for each partition (``partition`` too).
+The tables define the metrics and their statistics. Nothing is recorded per record: fetches,
+returned records and group requests are noted as events, and recorded some hundred at a time or when
+a metric is read (recorder.py). Groups, after the option ``metric_group_prefix``: ``-metrics``,
+``-fetch-manager-metrics``, ``-coordinator-metrics`` and ``-node-metrics.node-<id>``, all tagged
+``client-id``. Some fetch metrics exist per topic (tag ``topic``), the lag per partition
+(``partition`` too).
 
-Any thread may note something; nobody who does holds the consumer's lock, for a figure may ask for
-what that guards.
+Any thread may note an event, but must not hold the consumer's lock, because reading a metric may
+take it.
 """
 
 from __future__ import annotations
@@ -53,93 +53,95 @@ def _hourly(settle: Callable[[], None]) -> Rate:
 
 
 _BYTES: Rows = (
-    ('fetch-size-avg', GatheredAvg, 'bytes that a fetch brought'),
+    ('fetch-size-avg', GatheredAvg, 'bytes per fetch'),
     ('fetch-size-max', GatheredMax, 'bytes of the largest fetch'),
-    ('bytes-consumed-rate', gathered_rate, 'bytes a second that were fetched'),
-    ('bytes-consumed-total', GatheredSum, 'bytes that were fetched'),
+    ('bytes-consumed-rate', gathered_rate, 'fetched bytes per second'),
+    ('bytes-consumed-total', GatheredSum, 'fetched bytes'),
 )
 _RECORDS: Rows = (
-    ('records-per-request-avg', GatheredAvg, 'records of a fetch'),
-    ('records-consumed-rate', gathered_rate, 'records a second that were handed out'),
-    ('records-consumed-total', GatheredSum, 'records that were handed out'),
+    ('records-per-request-avg', GatheredAvg, 'records per fetch'),
+    ('records-consumed-rate', gathered_rate, 'returned records per second'),
+    ('records-consumed-total', GatheredSum, 'returned records'),
 )
-#: Of what is fetched: sensor -> metrics.
+#: Fetch metrics: sensor -> metrics.
 _FETCHING: Dict[str, Rows] = {
     'bytes-fetched': _BYTES,
     'records-fetched': _RECORDS,
     'fetch-latency': (
-        ('fetch-latency-avg', GatheredAvg, 'ms from request to answer, with the wait for records'),
-        ('fetch-latency-max', GatheredMax, 'ms at most'),
-        ('fetch-rate', event_rate, 'fetches a second'),
+        (
+            'fetch-latency-avg',
+            GatheredAvg,
+            'ms from request to response, with the wait for records',
+        ),
+        ('fetch-latency-max', GatheredMax, 'maximum in ms'),
+        ('fetch-rate', event_rate, 'fetches per second'),
         ('fetch-total', GatheredCount, 'fetches'),
     ),
     'fetch-throttle-time': (
-        ('fetch-throttle-time-avg', GatheredAvg, 'ms that brokers asked to wait'),
-        ('fetch-throttle-time-max', GatheredMax, 'ms at most'),
+        ('fetch-throttle-time-avg', GatheredAvg, 'throttle time in ms'),
+        ('fetch-throttle-time-max', GatheredMax, 'maximum in ms'),
     ),
-    'records-lag': (
-        ('records-lag-max', GatheredMax, 'by how many records a partition was behind at most'),
-    ),
+    'records-lag': (('records-lag-max', GatheredMax, 'maximum lag of a partition in records'),),
 }
 _OF_TOPIC = {'bytes-fetched': _BYTES, 'records-fetched': _RECORDS}
 _OF_PARTITION: Dict[str, Rows] = {
     'records-lag': (
-        ('records-lag-avg', GatheredAvg, 'by how many records it was behind'),
-        ('records-lag-max', GatheredMax, 'by how many at most'),
+        ('records-lag-avg', GatheredAvg, 'average lag in records'),
+        ('records-lag-max', GatheredMax, 'maximum lag in records'),
     ),
 }
-#: Of the group: what took time -> metrics.
+#: Group metrics: sensor -> metrics.
 _GROUP: Dict[str, Rows] = {
     'commit': (
-        ('commit-latency-avg', GatheredAvg, 'ms of a commit'),
-        ('commit-latency-max', GatheredMax, 'ms at most'),
-        ('commit-rate', event_rate, 'commits a second'),
+        ('commit-latency-avg', GatheredAvg, 'ms per commit'),
+        ('commit-latency-max', GatheredMax, 'maximum in ms'),
+        ('commit-rate', event_rate, 'commits per second'),
         ('commit-total', GatheredCount, 'commits'),
     ),
     'heartbeat': (
-        ('heartbeat-response-time-max', GatheredMax, 'ms that a heartbeat took at most'),
-        ('heartbeat-rate', event_rate, 'heartbeats a second'),
+        ('heartbeat-response-time-max', GatheredMax, 'maximum time of a heartbeat in ms'),
+        ('heartbeat-rate', event_rate, 'heartbeats per second'),
         ('heartbeat-total', GatheredCount, 'heartbeats'),
     ),
     'join': (
-        ('join-time-avg', GatheredAvg, 'ms of a JoinGroup, with the wait for the others'),
-        ('join-time-max', GatheredMax, 'ms at most'),
+        ('join-time-avg', GatheredAvg, 'ms per JoinGroup, including the wait for other members'),
+        ('join-time-max', GatheredMax, 'maximum in ms'),
         ('join-rate', event_rate, 'JoinGroups a second'),
         ('join-total', GatheredCount, 'JoinGroups'),
     ),
     'sync': (
-        ('sync-time-avg', GatheredAvg, 'ms of a SyncGroup'),
-        ('sync-time-max', GatheredMax, 'ms at most'),
+        ('sync-time-avg', GatheredAvg, 'ms per SyncGroup'),
+        ('sync-time-max', GatheredMax, 'maximum in ms'),
         ('sync-rate', event_rate, 'SyncGroups a second'),
         ('sync-total', GatheredCount, 'SyncGroups'),
     ),
     'rebalance': (
-        ('rebalance-latency-avg', GatheredAvg, 'ms of a rebalance, with what the program did'),
-        ('rebalance-latency-max', GatheredMax, 'ms at most'),
-        ('rebalance-latency-total', GatheredSum, 'ms of all'),
-        ('rebalance-rate-per-hour', _hourly, 'rebalances an hour'),
+        ('rebalance-latency-avg', GatheredAvg, 'ms per rebalance, including listeners'),
+        ('rebalance-latency-max', GatheredMax, 'maximum in ms'),
+        ('rebalance-latency-total', GatheredSum, 'total in ms'),
+        ('rebalance-rate-per-hour', _hourly, 'rebalances per hour'),
         ('rebalance-total', GatheredCount, 'rebalances'),
     ),
     'failed-rebalance': (
-        ('failed-rebalance-rate-per-hour', _hourly, 'rebalances an hour that came to nothing'),
-        ('failed-rebalance-total', GatheredCount, 'rebalances that came to nothing'),
+        ('failed-rebalance-rate-per-hour', _hourly, 'failed rebalances per hour'),
+        ('failed-rebalance-total', GatheredCount, 'failed rebalances'),
     ),
 }
-#: Of the program: what it does -> metrics.
+#: Metrics of the program's calls: sensor -> metrics.
 _PROGRAM: Dict[str, Rows] = {
     'time-between-poll': (
         ('time-between-poll-avg', GatheredAvg, 'ms from one poll to the next'),
-        ('time-between-poll-max', GatheredMax, 'ms at most'),
+        ('time-between-poll-max', GatheredMax, 'maximum in ms'),
     ),
     'poll-idle-ratio': (
-        ('poll-idle-ratio-avg', GatheredAvg, 'part of the time that the program spends in polls'),
+        ('poll-idle-ratio-avg', GatheredAvg, 'fraction of the time spent in polls'),
     ),
     'requests': (
-        ('request-latency-avg', GatheredAvg, 'ms from a fetch to its answer'),
-        ('request-latency-max', GatheredMax, 'ms at most'),
-        ('request-rate', event_rate, 'fetches a second'),
+        ('request-latency-avg', GatheredAvg, 'ms from a fetch to its response'),
+        ('request-latency-max', GatheredMax, 'maximum in ms'),
+        ('request-rate', event_rate, 'fetches per second'),
     ),
-    'bytes': (('incoming-byte-rate', gathered_rate, 'bytes a second that were fetched'),),
+    'bytes': (('incoming-byte-rate', gathered_rate, 'fetched bytes per second'),),
 }
 _OF_NODE = {'requests': _PROGRAM['requests'], 'bytes': _PROGRAM['bytes']}
 
@@ -168,13 +170,13 @@ class _Took(NamedTuple):
 
 
 class ConsumerMetrics(Recorder):
-    """Records what a consumer does.
+    """Records the events of a consumer.
 
     Arguments:
         metrics: the registry; client_id: the tag; prefix: of the groups.
-        now: returns the seconds of the loop, which all times given here are of.
-        assigned: returns how many partitions are assigned.
-        metadata_age: returns the seconds since what is known of the cluster was refreshed.
+        now: returns the time of the loop in seconds, the unit of all times given here.
+        assigned: returns the number of assigned partitions.
+        metadata_age: returns the seconds since the last metadata refresh.
     """
 
     def __init__(
@@ -189,7 +191,7 @@ class ConsumerMetrics(Recorder):
         super().__init__(metrics, client_id)
         self._now = now
         self._prefix = prefix or 'consumer'
-        self._last: Dict[str, float] = {}  # what -> when it was done last
+        self._last: Dict[str, float] = {}  # kind of event -> its last time
         self._poll_ended = 0.0
         whole, fetching = self._group('metrics'), self._group('fetch-manager-metrics')
         group = self._group('coordinator-metrics')
@@ -203,14 +205,14 @@ class ConsumerMetrics(Recorder):
         self._by_node: Dict[int, Dict[str, Sensor]] = {}
         self._lags: Dict[TopicPartition, int] = {}
         self._lag_names: Dict[TopicPartition, Any] = {}
-        self._measure('assigned-partitions', group, 'partitions that are assigned', assigned)
-        self._measure('metadata-age', whole, 'seconds since metadata was refreshed', metadata_age)
+        self._measure('assigned-partitions', group, 'assigned partitions', assigned)
+        self._measure('metadata-age', whole, 'seconds since the metadata refresh', metadata_age)
         for name, what, where in (
             ('last-poll-seconds-ago', 'poll', whole),
             ('last-heartbeat-seconds-ago', 'heartbeat', group),
             ('last-rebalance-seconds-ago', 'rebalance', group),
         ):
-            text = 'seconds since the last %s; -1: there was none' % what
+            text = 'seconds since the last %s; -1 before the first' % what
             self._measure(name, where, text, partial(self._since, what))
 
     def _group(self, rest: str) -> str:
@@ -225,19 +227,19 @@ class ConsumerMetrics(Recorder):
     def answered(
         self, node: int, seconds: float, throttle_ms: float, bytes_by_topic: Mapping[str, int]
     ) -> None:
-        """Note a fetch that was answered: after how long, and what it brought."""
+        """Note a response to a fetch: its latency, and its content."""
         self._note(_Fetched(node, seconds * 1000, throttle_ms, bytes_by_topic))
 
     def consumed(self, partition: TopicPartition, records: int, lag: Optional[int]) -> None:
-        """Note records that were handed out together.
+        """Note records that were returned together.
 
-        Arguments: lag: how many are behind them (high watermark, or last stable offset, less the
-        position); None if that is not known.
+        Arguments: lag: the number of records after them (high watermark, or last stable offset,
+        minus the position); None if it is not known.
         """
         self._note(_Consumed(partition, records, lag))
 
     def polled(self, began: float, ended: float) -> None:
-        """Note a poll of the program: from when to when."""
+        """Note a poll of the program, by its start and end."""
         before, last_ended = self._last.get('poll'), self._poll_ended
         self._last['poll'], self._poll_ended = began, ended
         if before is not None:
@@ -246,13 +248,13 @@ class ConsumerMetrics(Recorder):
             self._note(_Polled((began - before) * 1000, idle))
 
     def assignment_changed(self, partitions: Collection[TopicPartition]) -> None:
-        """Remove the figures of partitions and topics that are not among those assigned now."""
+        """Remove the metrics of partitions and topics that are no longer assigned."""
         topics = {each[0] for each in partitions}
         kept = set(partitions)
         with self._settling:
             self.settle()
-            # Removed before they are forgotten: else who records would make them while they are
-            # still there.
+            # First remove the metrics, then the entries: otherwise another thread could create them
+            # while the old ones still exist.
             for partition in [each for each in self._by_partition if each not in kept]:
                 self._remove(self._by_partition[partition])
                 self.metrics.remove_metric(self._lag_names[partition])
@@ -265,33 +267,33 @@ class ConsumerMetrics(Recorder):
     # ------------------------------------------------------------ the group
 
     def committed(self, seconds: float) -> None:
-        """Note a commit that was answered, and how long it took."""
+        """Note the response to a commit, and its latency."""
         self._note(_Took('commit', seconds * 1000))
 
     def heartbeat(self, now: float, seconds: float = 0.0) -> None:
-        """Note a heartbeat that was answered at a time of the loop, and how long it took."""
+        """Note the response to a heartbeat at a time of the loop, and its latency."""
         self._last['heartbeat'] = now
         self._note(_Took('heartbeat', seconds * 1000))
 
     def joined(self, seconds: float) -> None:
-        """Note a JoinGroup that was answered, and how long it took."""
+        """Note the response to a JoinGroup, and its latency."""
         self._note(_Took('join', seconds * 1000))
 
     def synced(self, seconds: float) -> None:
-        """Note a SyncGroup that was answered, and how long it took."""
+        """Note the response to a SyncGroup, and its latency."""
         self._note(_Took('sync', seconds * 1000))
 
     def asked(self, request: str, seconds: float) -> None:
-        """Note a JoinGroup or SyncGroup by the name of its request; see joined() and synced()."""
+        """Note a JoinGroup or SyncGroup, by the name of its request; see joined() and synced()."""
         (self.joined if request.startswith('Join') else self.synced)(seconds)
 
     def rebalanced(self, seconds: float) -> None:
-        """Note a rebalance that was completed, and how long it took, listeners included."""
+        """Note a completed rebalance, and how long it took, including listeners."""
         self._last['rebalance'] = self._now()
         self._note(_Took('rebalance', seconds * 1000))
 
     def rebalance_failed(self) -> None:
-        """Note a rebalance that came to nothing: the member was put out, or begins anew."""
+        """Note a failed rebalance: the member was removed from the group, or starts again."""
         self._note(_Took('failed-rebalance', 0.0))
 
     # ------------------------------------------------------------ recording
@@ -341,7 +343,7 @@ class ConsumerMetrics(Recorder):
     @staticmethod
     def _record_sizes(sensors: Mapping[str, Sensor], sizes: Sequence[int], now: float) -> None:
         put(sensors['bytes-fetched'], gather(sizes), now)
-        # Their records are counted when they are handed out, beyond the number of fetches.
+        # Records are counted when they are returned; here only the number of fetches.
         put(sensors['records-fetched'], Gathered(0, len(sizes), 0), now)
 
     def _record_consumed(self, consumed: Sequence[_Consumed], now: float) -> None:
@@ -364,7 +366,7 @@ class ConsumerMetrics(Recorder):
             put(own['records-lag'], gathered, now)
             put(sensors['records-lag'], gathered, now)
 
-    # ------------------------------------------------------------ of a part
+    # ------------------------------------------------------------ per node, topic, partition
 
     def _node(self, node: int) -> Dict[str, Sensor]:
         group = self._group('node-metrics.node-%s' % node)
@@ -391,7 +393,7 @@ class ConsumerMetrics(Recorder):
             for key, rows in _OF_PARTITION.items()
         }
         self._lag_names[partition] = self._measure(
-            'records-lag', group, 'records behind the last one', lambda: self._lag(partition), tags
+            'records-lag', group, 'lag in records', lambda: self._lag(partition), tags
         )
         return found
 

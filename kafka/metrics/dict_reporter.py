@@ -13,13 +13,13 @@ class DictReporter(AbstractMetricsReporter):
 
     def __init__(self, prefix: str = '') -> None:
         self._prefix = prefix if prefix else ''
-        # Guards the dicts of dicts: metrics come from the thread of the client.
-        # Reentrant: a finalizer may look at them.
+        # Guards the dicts of dicts: metrics come from the thread of the client. Reentrant: a
+        # finalizer may read them.
         self._lock = threading.RLock()
         self._store: Dict[str, Dict[str, Any]] = {}
 
     def snapshot(self) -> Dict[str, Dict[str, float]]:
-        """Return {category: {name: value now}}."""
+        """Return {category: {name: present value}}."""
         with self._lock:
             found = {category: dict(metrics) for category, metrics in list(self._store.items())}
         return {
@@ -28,18 +28,18 @@ class DictReporter(AbstractMetricsReporter):
         }
 
     def init(self, metrics: Iterable[Any]) -> None:
-        """Take metrics that are there already."""
+        """Add the existing metrics."""
         for metric in metrics:
             self.metric_change(metric)
 
     def metric_change(self, metric: Any) -> None:
-        """Take a metric."""
+        """Add a metric."""
         category = self.get_category(metric)
         with self._lock:
             self._store.setdefault(category, {})[metric.metric_name.name] = metric
 
     def metric_removal(self, metric: Any) -> Any:
-        """Drop a metric and return it, None when it is not here."""
+        """Remove a metric and return it, None if it does not exist."""
         category = self.get_category(metric)
         with self._lock:
             metrics = self._store.get(category, {})
@@ -49,13 +49,13 @@ class DictReporter(AbstractMetricsReporter):
         return removed
 
     def get_category(self, metric: Any) -> str:
-        """Return prefix, group and tags (``k=v``, sorted) joined by dots, empty ones left out."""
+        """Return prefix, group and tags (``k=v``, sorted) joined by dots, without empty ones."""
         name = metric.metric_name
         tags = ','.join('%s=%s' % (key, value) for key, value in sorted(name.tags.items()))
         return '.'.join(part for part in (self._prefix, name.group, tags) if part)
 
     def configure(self, configs: Any) -> None:
-        """Nothing can be told to it."""
+        """Do nothing: there are no options."""
 
     def close(self) -> None:
-        """Nothing is to be closed; the figures stay."""
+        """Do nothing; the metrics stay."""

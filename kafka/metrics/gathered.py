@@ -1,8 +1,7 @@
-"""Statistics that record the values of many events at once, so that an event costs next to nothing.
+"""Statistics that are updated with the values of many events at a time, at a low cost per event.
 
-Used by the metrics of producer and consumer. Each statistic is made with a function that records
-what was gathered so far, and calls it before it is measured: its value is then the same as that of
-a statistic which records each event by itself.
+Before they are measured they call ``settle``, which records pending events, so that the result is
+the same as if each event was recorded separately.
 """
 
 from __future__ import annotations
@@ -15,12 +14,12 @@ from kafka.metrics.stats.max_stat import Max
 from kafka.metrics.stats.rate import Rate, SampledTotal, TimeUnit
 from kafka.metrics.stats.sampled_stat import AbstractSampledStat, Sample
 
-#: Makes everything that was gathered so far be recorded.
+#: Records all pending events.
 Settle = Callable[[], None]
 
 
 class Gathered(NamedTuple):
-    """The values of some events: their sum, how many there are, and the largest."""
+    """The values of some events: their sum, number, and maximum."""
 
     total: float
     events: int
@@ -28,17 +27,17 @@ class Gathered(NamedTuple):
 
 
 def gather(values: Sequence[float]) -> Gathered:
-    """Put values together, one at least."""
+    """Aggregate values, at least one."""
     return Gathered(sum(values), len(values), max(values))
 
 
 class _Gathering(AbstractSampledStat[Sample]):
-    """What the statistics here share. Arguments: settle."""
+    """The part that these statistics share. Arguments: settle."""
 
     _settle: Settle
 
     def record(self, config: Any, value: Any, time_ms: float) -> None:
-        """Take what was gathered; begins a new window when the one at hand is complete."""
+        """Add an aggregate; begins a new window if the present one is complete."""
         sample = self.current(time_ms)
         if sample.is_complete(time_ms, config):
             sample = self._advance(config, time_ms)
@@ -46,11 +45,11 @@ class _Gathering(AbstractSampledStat[Sample]):
         sample.event_count += value.events
 
     def take(self, sample: Sample, value: Gathered) -> None:
-        """Put what was gathered into a window."""
+        """Add an aggregate to a window."""
         sample.value += value.total
 
     def measure(self, config: Any, now: float) -> float:
-        """Return what the windows come to, with all that was gathered by now."""
+        """Return the value of the windows, including all pending events."""
         self._settle()
         return super().measure(config, now)
 
@@ -64,14 +63,14 @@ class GatheredAvg(_Gathering, Avg):
 
 
 class GatheredMax(_Gathering, Max):
-    """The largest of all events."""
+    """The maximum of all events."""
 
     def __init__(self, settle: Settle) -> None:
         super().__init__()
         self._settle = settle
 
     def take(self, sample: Sample, value: Gathered) -> None:
-        """Put what was gathered into a window."""
+        """Add an aggregate to a window."""
         sample.value = max(sample.value, value.most)
 
 
@@ -84,10 +83,10 @@ class GatheredTotal(_Gathering, SampledTotal):
 
 
 class _Number(GatheredTotal):
-    """How many events there were."""
+    """The number of events."""
 
     def take(self, sample: Sample, value: Gathered) -> None:
-        """Put what was gathered into a window."""
+        """Add an aggregate to a window."""
         sample.value += value.events
 
 

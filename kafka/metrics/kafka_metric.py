@@ -1,4 +1,4 @@
-"""A metric: a name, and what is asked for its value (1.x)."""
+"""A metric: a name, and a measurable that returns its value (1.x)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _NO_LOCK: ContextManager[Any] = contextlib.nullcontext()
 class KafkaMetric:
     """A metric.
 
-    Arguments: lock: of the sensor that records into what is measured, None where there is none.
-    Attributes: metric_name; measurable: what was added; config: a MetricConfig.
+    Arguments: lock: of the sensor that records into the measurable, None if there is none.
+    Attributes: metric_name; measurable: as it was added; config: a MetricConfig.
     """
 
     def __init__(
@@ -31,16 +31,16 @@ class KafkaMetric:
 
     @property
     def metric_name(self) -> Any:
-        """What it is called, a MetricName."""
+        """The name, a MetricName."""
         return self._metric_name
 
     @property
     def measurable(self) -> Any:
-        """What is measured."""
+        """The measurable."""
         return self._measurable
 
     def value(self, time_ms: Optional[float] = None) -> float:
-        """Return the value. time_ms: at which time, None for now."""
+        """Return the value. time_ms: the time of the measurement, None for now."""
         now = clock.milliseconds() if time_ms is None else time_ms
         with self._lock:
             return self._measurable.measure(self.config, now)  # type: ignore[no-any-return]

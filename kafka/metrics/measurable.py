@@ -1,4 +1,4 @@
-"""What a metric can ask for its value (1.x)."""
+"""The source of a metric's value (1.x)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any, Callable
 
 
 class AbstractMeasurable:
-    """Something that can be measured; base for those of programs."""
+    """An object that can be measured; base class for custom ones."""
 
     def measure(self, config: Any, now: float) -> float:
-        """Return the value now. config: the MetricConfig; now: ms since 1970."""
+        """Return the present value. config: the MetricConfig; now: ms since 1970."""
         raise NotImplementedError
 
 
@@ -20,5 +20,5 @@ class AnonMeasurable(AbstractMeasurable):
         self._measure_fn = measure_fn
 
     def measure(self, config: Any, now: float) -> float:
-        """Return what the function returns, as float."""
+        """Return the result of the function, as float."""
         return float(self._measure_fn(config, now))

@@ -1,4 +1,4 @@
-"""A statistic that is itself measured (1.x)."""
+"""A statistic that can be measured (1.x)."""
 
 from __future__ import annotations
 
@@ -7,4 +7,4 @@ from kafka.metrics.stat import AbstractStat
 
 
 class AbstractMeasurableStat(AbstractStat, AbstractMeasurable):
-    """A statistic that gives one figure."""
+    """A statistic with one value."""

@@ -1,4 +1,4 @@
-"""How a metric is measured (1.x)."""
+"""The configuration of a metric (1.x)."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any, Dict, Optional
 
 
 class MetricConfig:
-    """How a metric is measured.
+    """The configuration of a metric.
 
-    Arguments: quota: a Quota, None for no bound; samples: how many windows are kept, at least one;
-        event_window: after how many records a window is full; time_window_ms: after how many ms;
-        tags: of every metric.
+    Arguments: quota: a Quota, None for no bound; samples: the number of windows, at least one;
+        event_window: the number of records that fill a window; time_window_ms: the time that fills
+        it; tags: of every metric.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class MetricConfig:
 
     @property
     def samples(self) -> int:
-        """How many windows are kept; ValueError for less than one."""
+        """The number of windows; ValueError for less than one."""
         return self._samples
 
     @samples.setter

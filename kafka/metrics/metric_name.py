@@ -1,4 +1,4 @@
-"""What a metric is called (1.x)."""
+"""The name of a metric (1.x)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any, Dict, Mapping, Optional
 
 
 class MetricName:
-    """A name within a group, and tags; equal to one of the same, whatever its description says.
+    """A name within a group, and tags; equality ignores the description.
 
-    Raises ValueError for an empty name or group, TypeError for tags that are no dict.
+    Raises ValueError for an empty name or group, TypeError for tags that are not a dict.
     """
 
     def __init__(
@@ -22,7 +22,7 @@ class MetricName:
         if not name or not group:
             raise ValueError('a metric needs a name and a group, not %r, %r' % (name, group))
         if tags is not None and not isinstance(tags, dict):
-            raise TypeError('the tags of a metric are a dict, not %r' % (tags,))
+            raise TypeError('the tags of a metric must be a dict, not %r' % (tags,))
         self._name = name
         self._group = group
         self._description = description
@@ -31,17 +31,17 @@ class MetricName:
 
     @property
     def name(self) -> str:
-        """What is measured."""
+        """The name."""
         return self._name
 
     @property
     def group(self) -> str:
-        """The group it belongs to."""
+        """The group."""
         return self._group
 
     @property
     def description(self) -> Optional[str]:
-        """A line for people."""
+        """A description for users."""
         return self._description
 
     @property

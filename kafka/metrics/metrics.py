@@ -1,7 +1,7 @@
-"""The registry of metrics and sensors of one client (1.x).
+"""The registry of the metrics and sensors of one client (1.x).
 
-Owns which metrics and sensors there are, their names, who is told of them, and when sensors that
-nobody records into go. Does not own figures: those are the statistics' (``stats/``).
+It keeps them by name, notifies reporters, and removes unused sensors. The values are computed by
+the statistics (``stats/``).
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _EXPIRE_EVERY_SECONDS = 30.0
 class Metrics:
     """The metrics and sensors of a client.
 
-    Arguments: default_config: a MetricConfig for sensors that have none; reporters: who is told;
-        enable_expiration: whether a daemon thread removes sensors that are no longer used.
-    Threads may share it. close() ends that thread and the reporters.
+    Arguments: default_config: a MetricConfig for sensors without one; reporters: notified of
+        metrics; enable_expiration: whether a daemon thread removes sensors that are no longer used.
+    Thread-safe. close() stops that thread and the reporters.
     """
 
     def __init__(
@@ -37,10 +37,10 @@ class Metrics:
         reporters: Optional[Iterable[Any]] = None,
         enable_expiration: bool = False,
     ) -> None:
-        # Guards what there is: metrics, sensors, who is whose child, reporters.
+        # Guards the metrics, sensors, the relation of parents and children, and the reporters.
         self._lock = threading.RLock()
-        #: For those who look whether there is something, and make it if not. Not the one above, for
-        #: which who adds a metric to a sensor waits with that one's.
+        #: For threads that create an object if it does not exist yet. Not the lock above, for which
+        #: a thread that adds a metric to a sensor waits while it holds the sensor's lock.
         self.making = threading.RLock()
         self._config = default_config or MetricConfig()
         self._sensors: Dict[str, Sensor] = {}
@@ -61,12 +61,12 @@ class Metrics:
 
     @property
     def config(self) -> MetricConfig:
-        """The configuration of sensors that have none."""
+        """The configuration of sensors without one."""
         return self._config
 
     @property
     def metrics(self) -> Dict[MetricName, KafkaMetric]:
-        """All metrics by their names, in the dict that changes with them."""
+        """All metrics by name, in the dict that is updated with them."""
         return self._metrics
 
     def metric_name(
@@ -76,11 +76,11 @@ class Metrics:
         description: str = '',
         tags: Optional[Dict[str, Any]] = None,
     ) -> MetricName:
-        """Return a name that has the tags of the configuration besides its own."""
+        """Return a name with the tags of the configuration in addition to the given ones."""
         return MetricName(name, group, description, {**self.config.tags, **(tags or {})})
 
     def get_sensor(self, name: str) -> Optional[Sensor]:
-        """Return a sensor by its name, None if there is none. Raises ValueError for no name."""
+        """Return a sensor by name, None if it does not exist. Raises ValueError for no name."""
         if not name:
             raise ValueError('a sensor needs a name, not %r' % (name,))
         return self._sensors.get(name)
@@ -93,11 +93,11 @@ class Metrics:
         parents: Optional[Iterable[Sensor]] = None,
         lock: Any = None,
     ) -> Sensor:
-        """Return a sensor by its name, a new one if there is none.
+        """Return a sensor by name, a new one if it does not exist.
 
-        Arguments: config: None for that of the registry; parents: get what is recorded, too; lock:
-            guards its statistics, a reentrant one; None for one of its own.
-        Raises ValueError when a sensor would be reached by two ways.
+        Arguments: config: None for that of the registry; parents: record the same values, too;
+            lock: guards its statistics, a reentrant one; None for one of its own.
+        Raises ValueError if a sensor would be reached in two ways.
         """
         found = self.get_sensor(name)
         if found is not None:
@@ -119,17 +119,18 @@ class Metrics:
                 for parent in above:
                     self._children_sensors.setdefault(parent, []).append(found)
                 is_new = True
-        if is_new:  # without the lock, which a log handler could wait for
+        if is_new:  # without the lock, because a log handler could wait for it
             log.debug('sensor=%s added', name)
         return found
 
     def remove_sensor(self, name: str) -> None:
-        """Remove a sensor, its metrics, and its children likewise; nothing if there is none."""
+        """Remove a sensor, its metrics, and its children; nothing if it does not exist."""
         with self._lock:
             sensor = self._sensors.pop(name, None)
             if sensor is None:
                 return
-            # Without its lock: who adds a metric to it holds that one, and waits for this.
+            # Without the sensor's lock: a thread that adds a metric to it holds that, and waits for
+            # this.
             for metric in sensor.metrics:
                 self.remove_metric(metric.metric_name)
             for parent in sensor.parents:
@@ -142,14 +143,14 @@ class Metrics:
         log.debug('sensor=%s removed', name)
 
     def add_metric(self, metric_name: MetricName, measurable: Any, config: Any = None) -> None:
-        """Add a metric that belongs to no sensor.
+        """Add a metric without a sensor.
 
-        Raises ValueError for a name that is taken.
+        Raises ValueError if the name exists.
         """
         self.register_metric(KafkaMetric(metric_name, measurable, config or self.config))
 
     def remove_metric(self, metric_name: MetricName) -> Optional[KafkaMetric]:
-        """Remove a metric and return it, None if there is none."""
+        """Remove a metric and return it, None if it does not exist."""
         with self._lock:
             metric = self._metrics.pop(metric_name, None)
             if metric is not None:
@@ -158,13 +159,13 @@ class Metrics:
         return metric
 
     def add_reporter(self, reporter: Any) -> None:
-        """Add a reporter, which learns of all metrics there are."""
+        """Add a reporter, and pass it all existing metrics."""
         with self._lock:
             reporter.init(list(self._metrics.values()))
             self._reporters.append(reporter)
 
     def register_metric(self, metric: KafkaMetric) -> None:
-        """Add a metric; ValueError when its name is taken."""
+        """Add a metric; ValueError if its name exists."""
         with self._lock:
             if metric.metric_name in self._metrics:
                 raise ValueError(
@@ -176,13 +177,13 @@ class Metrics:
                 reporter.metric_change(metric)
 
     class ExpireSensorTask:
-        """What removes sensors that are no longer used."""
+        """The removal of sensors that are no longer used."""
 
         @staticmethod
         def run(metrics: Metrics) -> None:
             """Remove the sensors of a registry that have expired."""
             for name, sensor in list(metrics._sensors.items()):
-                # Recording into it and its removal must not go past each other.
+                # The check and a recording thread must not overlap.
                 with sensor.lock:
                     is_over = sensor.has_expired()
                 if is_over:
@@ -194,7 +195,7 @@ class Metrics:
         self._closed.set()
         with self._lock:
             reporters, self._reporters = self._reporters, []
-        with contextlib.ExitStack() as closing:  # all of them, whatever one raises
+        with contextlib.ExitStack() as closing:  # closes all of them, even if one raises
             for reporter in reversed(reporters):
                 closing.callback(reporter.close)
 

@@ -1,4 +1,4 @@
-"""Who is told of metrics (1.x)."""
+"""The interface of metric reporters (1.x)."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from typing import Any
 
 
 class AbstractMetricsReporter:
-    """Who is told of metrics as they come and go; base for those of programs."""
+    """Is notified of metrics that are added and removed; base class for custom reporters."""
 
     def init(self, metrics: Any) -> None:
-        """Take the metrics that are there when the reporter is added."""
+        """Add the metrics that exist when the reporter is added."""
         raise NotImplementedError
 
     def metric_change(self, metric: Any) -> None:
-        """Take a metric that was added or replaced."""
+        """Add or replace a metric."""
         raise NotImplementedError
 
     def metric_removal(self, metric: Any) -> None:
-        """Learn that a metric was removed."""
+        """Remove a metric."""
         raise NotImplementedError
 
     def configure(self, configs: Any) -> None:
-        """Take options."""
+        """Set options."""
         raise NotImplementedError
 
     def close(self) -> None:

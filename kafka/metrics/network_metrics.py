@@ -1,8 +1,8 @@
 """The metrics of connections and of the evented client, by the names of 1.3 to 2.3.
 
-Owns which figures there are and what they are made of. Groups: ``<prefix>-metrics``, and
-``<prefix>-node-metrics.node-<id>`` for each broker, the prefix being the option
-``metric_group_prefix``, ``client`` without one. Tags are those of the registry's configuration.
+The tables define the metrics and their statistics. Groups: ``<prefix>-metrics``, and
+``<prefix>-node-metrics.node-<id>`` for each broker, where the prefix is the option
+``metric_group_prefix``, or ``client``. Tags are those of the registry's configuration.
 """
 
 from __future__ import annotations
@@ -23,42 +23,42 @@ def _times() -> Rate:
     return Rate(sampled_stat=Count())
 
 
-# Of what is sent and received: sensor -> (metric, statistic, description) ...
+# Traffic: sensor -> (metric, statistic, description) ...
 _TRAFFIC: Dict[str, Rows] = {
     'bytes-sent': (
-        ('outgoing-byte-rate', Rate, 'bytes a second that were sent'),
-        ('request-rate', _times, 'requests a second'),
-        ('request-size-avg', Avg, 'bytes of a request'),
+        ('outgoing-byte-rate', Rate, 'sent bytes per second'),
+        ('request-rate', _times, 'requests per second'),
+        ('request-size-avg', Avg, 'bytes per request'),
         ('request-size-max', Max, 'bytes of the largest request'),
     ),
     'bytes-received': (
-        ('incoming-byte-rate', Rate, 'bytes a second that were received'),
-        ('response-rate', _times, 'responses a second'),
+        ('incoming-byte-rate', Rate, 'received bytes per second'),
+        ('response-rate', _times, 'responses per second'),
     ),
     'request-latency': (
         ('request-latency-avg', Avg, 'ms from request to response'),
-        ('request-latency-max', Max, 'ms at most'),
+        ('request-latency-max', Max, 'maximum in ms'),
     ),
 }
-# Of all brokers together only.
+# For all brokers together only.
 _TOGETHER: Dict[str, Rows] = {
-    'bytes-sent-received': (('network-io-rate', _times, 'sendings and receivings a second'),),
+    'bytes-sent-received': (('network-io-rate', _times, 'requests and responses per second'),),
     'throttle-time': (
-        ('throttle-time-avg', Avg, 'ms that brokers asked to wait'),
-        ('throttle-time-max', Max, 'ms at most'),
+        ('throttle-time-avg', Avg, 'throttle time in ms'),
+        ('throttle-time-max', Max, 'maximum in ms'),
     ),
 }
 _CLIENT: Dict[str, Rows] = {
-    'connections-closed': (('connection-close-rate', _times, 'connections closed a second'),),
-    'connections-created': (('connection-creation-rate', _times, 'connections made a second'),),
+    'connections-closed': (('connection-close-rate', _times, 'closed connections per second'),),
+    'connections-created': (('connection-creation-rate', _times, 'new connections per second'),),
     'select-time': (
-        ('select-rate', _times, 'how often a second it waited for sockets'),
-        ('io-wait-time-ns-avg', Avg, 'ns of such a wait'),
-        ('io-wait-ratio', lambda: Rate(time_unit=TimeUnit.NANOSECONDS), 'part of time it waited'),
+        ('select-rate', _times, 'waits for sockets per second'),
+        ('io-wait-time-ns-avg', Avg, 'ns per wait for sockets'),
+        ('io-wait-ratio', lambda: Rate(time_unit=TimeUnit.NANOSECONDS), 'fraction of time waiting'),
     ),
     'io-time': (
-        ('io-time-ns-avg', Avg, 'ns of reading and writing at a time'),
-        ('io-ratio', lambda: Rate(time_unit=TimeUnit.NANOSECONDS), 'part of time it did so'),
+        ('io-time-ns-avg', Avg, 'ns of reading and writing after a wait'),
+        ('io-ratio', lambda: Rate(time_unit=TimeUnit.NANOSECONDS), 'fraction of time for that'),
     ),
 }
 
@@ -70,7 +70,7 @@ def _group(prefix: str) -> str:
 def _sensors(
     metrics: Metrics, table: Dict[str, Rows], group: str, before: str
 ) -> Dict[str, Sensor]:
-    """Return the sensors of a table, made now unless somebody made them before."""
+    """Return the sensors of a table, which are created unless they exist."""
     found = {}
     with metrics.making:
         for name, rows in table.items():
@@ -84,10 +84,10 @@ def _sensors(
 
 
 class ConnectionMetrics:
-    """Records what one connection sends and receives.
+    """Records the traffic of one connection.
 
-    Arguments: metrics: the registry; prefix: of the groups; node_id: of the broker;
-    that of a bootstrap server begins with ``bootstrap`` and has no figures of its own.
+    Arguments: metrics: the registry; prefix: of the groups; node_id: of the broker; one of a
+    bootstrap server begins with ``bootstrap`` and has no node metrics.
     """
 
     def __init__(self, metrics: Metrics, prefix: str, node_id: Any) -> None:
@@ -103,13 +103,13 @@ class ConnectionMetrics:
         return [place[name] for place in self._places]
 
     def sent(self, size: int) -> None:
-        """Record a request of so many bytes."""
+        """Record a request of this size."""
         self._all['bytes-sent-received'].record(size)
         for sensor in self._each('bytes-sent'):
             sensor.record(size)
 
     def answered(self, size: int, seconds: float, throttle_ms: Any) -> None:
-        """Record a response: its bytes, how long it took, how long the broker asks to wait."""
+        """Record a response: its size, its latency, and the throttle time."""
         self._all['bytes-sent-received'].record(size)
         for sensor in self._each('bytes-received'):
             sensor.record(size)
@@ -120,27 +120,27 @@ class ConnectionMetrics:
 
 
 class ClientMetrics:
-    """Records what an evented client does.
+    """Records the events of an evented client.
 
-    Arguments: metrics: the registry; prefix: of the groups; count: returns how many connections
-    there are.
+    Arguments: metrics: the registry; prefix: of the groups; count: returns the number of open
+    connections.
     """
 
     def __init__(self, metrics: Metrics, prefix: str, count: Callable[[], int]) -> None:
         group = _group(prefix)
         self._sensors = _sensors(metrics, _CLIENT, group, prefix + '.')
         self._metrics = metrics
-        self._count = metrics.metric_name('connection-count', group, 'connections that are open')
+        self._count = metrics.metric_name('connection-count', group, 'open connections')
         with metrics.making:
-            metrics.remove_metric(self._count)  # of a client that was closed before
+            metrics.remove_metric(self._count)  # of an earlier client that was closed
             metrics.add_metric(self._count, AnonMeasurable(lambda config, now: count()))
 
     def connected(self) -> None:
-        """Record a connection that was made."""
+        """Record a new connection."""
         self._sensors['connections-created'].record()
 
     def disconnected(self) -> None:
-        """Record a connection that is gone."""
+        """Record a closed connection."""
         self._sensors['connections-closed'].record()
 
     def waited(self, ns: int) -> None:

@@ -1,10 +1,10 @@
 """The metrics of KafkaProducer, by the names of 1.3 to 3.0.
 
-Owns which figures there are and what they are made of. Nothing is counted for a record: what
-becomes of each batch and request is noted in the turns of the loop, and recorded some hundred at a
-time or when a figure is asked for (gathered.py). Groups: ``producer-metrics``,
+The tables define the metrics and their statistics. Nothing is recorded per record: events of
+batches and requests are noted in the thread of the loop, and recorded some hundred at a time or
+when a metric is read (gathered.py). Groups: ``producer-metrics``,
 ``producer-node-metrics.node-<id>``, ``producer-topic-metrics.<topic>``, all tagged ``client-id``;
-those of nodes and topics are made when the first request or batch is.
+those of nodes and topics are created with the first request or batch.
 """
 
 from __future__ import annotations
@@ -27,32 +27,32 @@ GROUP = 'producer-metrics'
 # Sensors for the whole producer: name -> (metric, statistic, description) ...
 _SENSORS: Dict[str, Tuple[Tuple[str, Callable[[Any], Any], str], ...]] = {
     'batch-size': (
-        ('batch-size-avg', GatheredAvg, 'bytes of a batch'),
+        ('batch-size-avg', GatheredAvg, 'bytes per batch'),
         ('batch-size-max', GatheredMax, 'bytes of the largest batch'),
     ),
-    'bytes': (('byte-rate', gathered_rate, 'bytes of batches a second'),),
+    'bytes': (('byte-rate', gathered_rate, 'bytes of batches per second'),),
     'compression-rate': (
-        ('compression-rate-avg', GatheredAvg, 'size of batches compressed, as part of what it was'),
+        ('compression-rate-avg', GatheredAvg, 'compressed size as a fraction of the original size'),
     ),
-    'errors': (('record-error-rate', gathered_rate, 'records a second that failed'),),
+    'errors': (('record-error-rate', gathered_rate, 'failed records per second'),),
     'queue-time': (
         ('record-queue-time-avg', GatheredAvg, 'ms that batches waited to be sent'),
-        ('record-queue-time-max', GatheredMax, 'ms that a batch waited at most'),
+        ('record-queue-time-max', GatheredMax, 'maximum in ms'),
     ),
-    'record-retries': (('record-retry-rate', gathered_rate, 'records a second sent again'),),
-    'records': (('record-send-rate', gathered_rate, 'records a second'),),
-    'records-per-request': (('records-per-request-avg', GatheredAvg, 'records of a request'),),
+    'record-retries': (('record-retry-rate', gathered_rate, 'retried records per second'),),
+    'records': (('record-send-rate', gathered_rate, 'records per second'),),
+    'records-per-request': (('records-per-request-avg', GatheredAvg, 'records per request'),),
     'record-size': (
-        ('record-size-avg', GatheredAvg, 'bytes of a record, on the average of its batch'),
-        ('record-size-max', GatheredMax, 'bytes of the largest such record'),
+        ('record-size-avg', GatheredAvg, 'bytes per record, averaged over its batch'),
+        ('record-size-max', GatheredMax, 'maximum of these averages'),
     ),
     'request-latency': (
-        ('request-latency-avg', GatheredAvg, 'ms from request to answer'),
-        ('request-latency-max', GatheredMax, 'ms at most'),
+        ('request-latency-avg', GatheredAvg, 'ms from request to response'),
+        ('request-latency-max', GatheredMax, 'maximum in ms'),
     ),
     'produce-throttle-time': (
-        ('produce-throttle-time-avg', GatheredAvg, 'ms that brokers asked to wait'),
-        ('produce-throttle-time-max', GatheredMax, 'ms at most'),
+        ('produce-throttle-time-avg', GatheredAvg, 'throttle time in ms'),
+        ('produce-throttle-time-max', GatheredMax, 'maximum in ms'),
     ),
 }
 _OF_TOPIC: Dict[str, Tuple[str, Callable[[Any], Any]]] = {
@@ -84,15 +84,15 @@ class _Answer(NamedTuple):
     records: int
 
 
-_new = tuple.__new__  # of a NamedTuple, without the function that would call it
+_new = tuple.__new__  # creates a NamedTuple without a Python call
 
 
 class ProducerMetrics(Recorder):
-    """Records what a producer does: the recorder of a Sender, for turns of its loop.
+    """Records the events of a producer: the recorder of a Sender, in the thread of the loop.
 
-    Arguments: metrics: the registry; client_id: the tag; in_flight: returns how many requests wait
-        for their answers; metadata_age: returns the seconds since what is known was refreshed;
-        compresses: whether batches are smaller than what they hold.
+    Arguments: metrics: the registry; client_id: the tag; in_flight: returns the number of requests
+        in flight; metadata_age: returns the seconds since the last metadata refresh;
+        compresses: whether batches are compressed.
     """
 
     def __init__(
@@ -108,10 +108,8 @@ class ProducerMetrics(Recorder):
         self._sensors = {name: self._sensor(name, GROUP, rows) for name, rows in _SENSORS.items()}
         self._by_topic: Dict[str, Dict[str, Sensor]] = {}
         self._by_node: Dict[int, Dict[str, Sensor]] = {}
-        self._measure(
-            'requests-in-flight', GROUP, 'requests that wait for their answers', in_flight
-        )
-        self._measure('metadata-age', GROUP, 'seconds since metadata was refreshed', metadata_age)
+        self._measure('requests-in-flight', GROUP, 'requests without a response', in_flight)
+        self._measure('metadata-age', GROUP, 'seconds since the metadata refresh', metadata_age)
 
     def _topic(self, topic: str) -> Dict[str, Sensor]:
         group = 'producer-topic-metrics.' + topic
@@ -122,10 +120,10 @@ class ProducerMetrics(Recorder):
         return found
 
     def forget_topic(self, topic: str) -> None:
-        """Remove the figures of a topic; what is recorded later makes them again."""
+        """Remove the metrics of a topic; a later record creates them again."""
         with self._settling:
             self.settle()
-            self._remove(self._by_topic.get(topic, {}))  # first: else they could be made meanwhile
+            self._remove(self._by_topic.get(topic, {}))  # first: they could be created again
             self._by_topic.pop(topic, None)
 
     def _node(self, node: int) -> Dict[str, Sensor]:
@@ -136,34 +134,34 @@ class ProducerMetrics(Recorder):
         }
         return found
 
-    # ------------------------------------------------------------ what happens
+    # ------------------------------------------------------------ events
 
     def drained(self, batch: Any, now: float) -> None:
-        """Note a batch that was encoded to be sent. now: in seconds, of the loop."""
+        """Note a batch that was encoded for sending. now: in seconds, of the loop."""
         topic = batch.topic_partition[0]
         if topic not in self._by_topic:
             self._topic(topic)
         waited = max(0.0, now - batch.created_at) * 1000
-        # Before it is compressed the size of a batch is known about: that in the oldest format.
+        # The size before compression is estimated as that in the oldest format.
         size = batch.size
         raw_size = batch.raw_size if self._compresses else size
         self._note(_new(_Batch, (topic, batch.record_count, size, raw_size, waited)))
 
     def answered(self, node: int, seconds: float, response: Any, batches: Iterable[Any]) -> None:
-        """Note a request that was answered: after how long, and for which batches."""
+        """Note the response to a request: its latency, and the batches of the request."""
         if node not in self._by_node:
             self._node(node)
         records = sum([each.record_count for each in batches])
         self._note(_new(_Answer, (node, seconds * 1000, response.throttle_time_ms, records)))
 
     def stored(self, node: int, seconds: float, count: int) -> None:
-        """Note what answered() would, of a request with so many records that are all stored."""
+        """Note the same as answered(), for a request with this number of records, all stored."""
         if node not in self._by_node:
             self._node(node)
         self._note_only(_new(_Answer, (node, seconds * 1000, 0, count)))
 
     def failed(self, batch: Any) -> None:
-        """Record a batch that was given up."""
+        """Record a batch that failed."""
         self._happened('errors', batch)
 
     def retried(self, batch: Any) -> None:
@@ -176,7 +174,7 @@ class ProducerMetrics(Recorder):
         for sensor in (self._sensors[name], found[name]):
             put(sensor, gather([batch.record_count]))
 
-    # ------------------------------------------------------------ figures
+    # ------------------------------------------------------------ recording
 
     def _record(self, noted: Sequence[Any], now: float) -> None:
         batches = [each for each in noted if type(each) is _Batch]
@@ -215,7 +213,7 @@ class ProducerMetrics(Recorder):
 
 
 def _record_sums(sensors: Mapping[str, Sensor], batches: Sequence[_Batch], now: float) -> None:
-    """Record what the whole producer and each topic have figures of."""
+    """Record the metrics that both the whole producer and each topic have."""
     put(sensors['bytes'], gather([each.size for each in batches]), now)
     shares = [each.size / (each.raw_size or each.size or 1) for each in batches]
     put(sensors['compression-rate'], gather(shares), now)

@@ -1,4 +1,4 @@
-"""A bound that a metric must not go beyond (1.x)."""
+"""A bound of a metric (1.x)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Quota:
         return Quota(lower_bound, False)
 
     def is_upper_bound(self) -> bool:
-        """Tell which of the two it is."""
+        """Return True for an upper bound."""
         return self._upper
 
     @property
@@ -30,7 +30,7 @@ class Quota:
         return self._bound
 
     def is_acceptable(self, value: float) -> bool:
-        """Tell whether a value is within."""
+        """Return True if a value does not exceed the bound."""
         return value <= self._bound if self._upper else value >= self._bound
 
     def __hash__(self) -> int:

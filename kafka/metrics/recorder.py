@@ -1,8 +1,8 @@
-"""What the recorders of producers and consumers share: noting much, recording it seldom.
+"""The base of the recorders of producers and consumers: events are noted, and recorded later.
 
-Owns the registry's side of a recorder: sensors made from tables, the batches in which what was
-noted is recorded, and what ``metrics()`` of a client returns. Which figures there are, and what is
-noted for them, is each recorder's own (producer_metrics.py, consumer_metrics.py).
+It creates sensors from tables, records noted events in batches, and returns the result of a
+client's ``metrics()``. The metrics and events are defined in producer_metrics.py and
+consumer_metrics.py.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ from kafka.metrics.stats import Sensor
 
 __all__ = ['Recorder', 'Row', 'put']
 
-#: A metric, its statistic, and what it is.
+#: A metric, its statistic, and its description.
 Row = Tuple[str, Callable[[Any], Any], str]
 
-# After how many events they are recorded at the latest, or after which part of a window of time:
-# all that is recorded together is in the same window. To record costs more than what is recorded
-# where little happens.
+# The number of events after which they are recorded at the latest; the other limit is a fraction of
+# the time window, because events that are recorded together belong to one window. Recording has a
+# cost per call that matters if there are few events.
 MOST_NOTED = 500
 WINDOW_PART = 6
 
 
 class Recorder:
-    """Notes events, which any thread may, and records them some hundred at a time.
+    """Notes events, from any thread, and records them some hundred at a time.
 
-    Arguments: metrics: the registry; client_id: the tag that all its metrics have.
+    Arguments: metrics: the registry; client_id: the tag of all its metrics.
     """
 
     def __init__(self, metrics: Metrics, client_id: str) -> None:
         self.metrics = metrics
-        # Guards that what was noted is recorded once, and all statistics: they are asked for by any
-        # thread, and let what was noted be recorded first.
+        # Ensures that noted events are recorded once, and guards all statistics: any thread may
+        # measure them, which first records the noted events.
         self._settling = threading.RLock()
         self._noted: List[Any] = []
         self._noted_at = self._settled_at = 0.0
         self._longest_ms = metrics.config.time_window_ms / WINDOW_PART
         self._tags = {'client-id': client_id}
 
-    # ------------------------------------------------------------ what there is
+    # ------------------------------------------------------------ metrics and sensors
 
     def _sensor(
         self, name: str, group: str, rows: Iterable[Row], tags: Optional[Mapping[str, str]] = None
@@ -64,7 +64,7 @@ class Recorder:
         measure: Callable[[], float],
         tags: Optional[Mapping[str, str]] = None,
     ) -> Any:
-        """Add a metric that is asked for when it is looked at; return its name."""
+        """Add a metric that is computed when it is read; return its name."""
         full = self.metrics.metric_name(name, group, text, {**self._tags, **(tags or {})})
         self.metrics.add_metric(full, AnonMeasurable(lambda config, now: measure()))
         return full
@@ -73,7 +73,7 @@ class Recorder:
         for sensor in sensors.values():
             self.metrics.remove_sensor(sensor.name)
 
-    # ------------------------------------------------------------ what happens
+    # ------------------------------------------------------------ events
 
     def _note(self, event: Any) -> None:
         noted = self._noted
@@ -83,17 +83,17 @@ class Recorder:
             self.settle()
 
     def _note_only(self, event: Any) -> None:
-        """Do as _note() while somebody waits: the next event asks whether to record."""
+        """Note an event on a latency-critical path: the next event decides about recording."""
         self._noted.append(event)
         self._noted_at = clock.milliseconds()
 
     def settle(self) -> None:
-        """Record what was noted, as of when the last of it happened."""
-        with self._settling:  # also where nothing is left: another thread may be recording it
+        """Record the noted events, with the time of the last one."""
+        with self._settling:  # even if none are left: another thread may be recording them
             if not self._noted:
                 return
             self._settled_at = now = self._noted_at
-            # What is appended meanwhile is behind what is copied and cut off.
+            # Events that are appended meanwhile come after those that are copied and removed.
             noted = self._noted[:]
             del self._noted[: len(noted)]
             if noted:
@@ -103,15 +103,15 @@ class Recorder:
         """Record events. now: ms, of metrics."""
         raise NotImplementedError
 
-    # ------------------------------------------------------------ figures
+    # ------------------------------------------------------------ result
 
     def snapshot(self) -> Dict[str, Dict[str, float]]:
         """Return {group: {name: value}}, as ``metrics()`` of clients does.
 
-        What is about a part only, as one topic, is in a group of its own: that of the whole, and
-        behind dots the values of the tags that say which part.
+        Metrics of a part, such as one topic, have a group of their own: that of the whole, followed
+        by a dot and the values of the tags of the part.
         """
-        self.settle()  # which makes metrics too
+        self.settle()  # which also creates metrics
         found: Dict[str, Dict[str, float]] = {}
         for name, metric in list(self.metrics.metrics.items()):
             own = [value for key, value in name.tags.items() if key not in self._tags]
@@ -121,5 +121,5 @@ class Recorder:
 
 
 def put(sensor: Sensor, gathered: Gathered, now: Optional[float] = None) -> None:
-    """Record into a sensor whose statistics take what was gathered. now: ms; None for now."""
-    sensor.record(gathered, now)  # type: ignore[arg-type]  # its statistics take these
+    """Record an aggregate into a sensor with such statistics. now: ms; None for now."""
+    sensor.record(gathered, now)  # type: ignore[arg-type]  # its statistics accept aggregates

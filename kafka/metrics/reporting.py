@@ -1,7 +1,7 @@
-"""The registry of metrics of a client, from its options, and reporters that may fail.
+"""The creation of a client's metrics registry from its options, and a guard for reporters.
 
-Owns which options make it and that a mistake of a program's reporter stops nothing. Figures are
-those of :mod:`kafka.metrics.producer_metrics` and :mod:`kafka.metrics.consumer_metrics`.
+Errors of a program's reporter are logged and do not affect the client. The metrics are defined in
+:mod:`kafka.metrics.producer_metrics` and :mod:`kafka.metrics.consumer_metrics`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ log = logging.getLogger(__name__)
 
 
 def registry_of(config: Mapping[str, Any], own: Iterable[AbstractMetricsReporter] = ()) -> Metrics:
-    """Return the registry of a client. Arguments: its options; own: reporters besides theirs.
+    """Return the registry of a client. Arguments: its options; own: additional reporters.
 
-    Raises what a reporter of the program raises while it is made.
+    Raises errors of a program's reporter while it is created.
     """
     windows = MetricConfig(
         samples=config['metrics_num_samples'],
@@ -37,7 +37,7 @@ def registry_of(config: Mapping[str, Any], own: Iterable[AbstractMetricsReporter
 
 
 class HarmlessReporter(AbstractMetricsReporter):
-    """Stands between a client and a reporter of the program: what that raises is logged."""
+    """A wrapper of a program's reporter: exceptions of the reporter are logged."""
 
     def __init__(self, reporter: Any) -> None:
         self._reporter = reporter
@@ -46,7 +46,7 @@ class HarmlessReporter(AbstractMetricsReporter):
         return '<HarmlessReporter for a %s>' % type(self._reporter).__name__
 
     def init(self, metrics: Any) -> None:
-        """Pass it on; an error is the program's, which is just making a client."""
+        """Pass it on; an error is raised to the program, which is creating a client."""
         self._reporter.init(metrics)
 
     def metric_change(self, metric: Any) -> None:
@@ -69,5 +69,5 @@ class HarmlessReporter(AbstractMetricsReporter):
         try:
             getattr(self._reporter, method)(*arguments)
         except Exception as error:
-            # Nothing else stands before the turns of the loop.
+            # There is no other handler between this call and the event loop.
             log_program_error(log, error, '%s() of a metric reporter failed', method)

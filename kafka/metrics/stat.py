@@ -1,4 +1,4 @@
-"""What values can be recorded into (1.x)."""
+"""The interface of statistics (1.x)."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 
 class AbstractStat:
-    """Something that values are recorded into, such as an average."""
+    """A statistic into which values are recorded, such as an average."""
 
     def record(self, config: Any, value: float, time_ms: float) -> None:
-        """Take a value. config: a MetricConfig; time_ms: of now, since 1970."""
+        """Record a value. config: a MetricConfig; time_ms: the present time, since 1970."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""The names of kafka.oauth (1.4.6 to 2.0): the shape of what provides tokens."""
+"""The names of kafka.oauth (1.4.6 to 2.0): the interface of token providers."""
 
 from __future__ import annotations
 

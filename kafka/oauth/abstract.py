@@ -1,4 +1,4 @@
-"""The names of kafka.oauth.abstract (1.4.6 to 2.0), the longer way to kafka.oauth."""
+"""The names of kafka.oauth.abstract (1.4.6 to 2.0); the same as in kafka.oauth."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Which partition a keyed message goes to: the partitioners of all eras.
+"""Partitioners of all eras: the partition of a message by its key.
 
-``Partitioner`` is what 3.0 calls so; that of 0.9.5 is ``kafka.partitioner.base.Partitioner``. What
-KafkaProducer alone takes is loaded when it is asked for.
+``Partitioner`` is the class of 3.0; that of 0.9.5 is ``kafka.partitioner.base.Partitioner``.
+Partitioners for KafkaProducer only are imported on first use.
 """
 
 from __future__ import annotations
@@ -28,6 +28,6 @@ _LATE = {
 
 
 def __getattr__(name: str) -> object:
-    """Load a partitioner of KafkaProducer when it is first asked for."""
+    """Import a partitioner of KafkaProducer on first use."""
     found: object = look_up(globals(), name, _LATE)
     return found

@@ -1,4 +1,4 @@
-"""The base class of 3.0 for partitioners of programs; adapt.py takes any object of that shape."""
+"""The base class of 3.0 for custom partitioners; adapt.py accepts any object with its method."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 class Partitioner(abc.ABC):
     """Choose the partition of a record (3.0).
 
-    A subclass may also have ``on_new_batch(topic, cluster, prev_partition)``, which is told that a
-    batch for a record without key is full.
+    A subclass may also have ``on_new_batch(topic, cluster, prev_partition)``, which is called when
+    a batch for records without key is full.
     """
 
     @abc.abstractmethod

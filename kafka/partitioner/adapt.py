@@ -1,9 +1,9 @@
-"""The partitioners of three eras behind one call.
+"""An adapter for the partitioners of three eras.
 
-Owns telling them apart and nothing of what they choose. Those of 0.9.5 are objects, or classes
-that are made with the partitions, whose ``partition(key, partitions)`` is asked; those of 1.x and
-2.x are called with ``(key, all_partitions, available)``; those of 3.0 have
-``partition(topic, key, serialized_key, value, serialized_value, cluster)``.
+Those of 0.9.5 are objects, or classes that are created with the partitions, with ``partition(key,
+partitions)``; those of 1.x and 2.x are called with ``(key, all_partitions, available)``; those of
+3.0 have ``partition(topic, key, serialized_key, value, serialized_value, cluster)``. Called by
+KafkaProducer.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kafka.partitioner.sticky import StickyPartitioner
 
 
 class Question(NamedTuple):
-    """What a partitioner may want to know of a record; partitions are ascending ids."""
+    """The arguments for partitioners of all eras; partitions are ascending ids."""
 
     topic: Any
     key: Any
@@ -30,14 +30,14 @@ class Question(NamedTuple):
 
 
 class Adapted(NamedTuple):
-    """A partitioner of any era. choose: asks it; on_new_batch: tells it, None: it does not care."""
+    """A partitioner of any era. choose: calls it; on_new_batch: None if it has no such method."""
 
     choose: Callable[[Question], Any]
     on_new_batch: Optional[Callable[[Any, Any, int], Any]] = None
 
 
 def is_default(partitioner: Any) -> bool:
-    """Tell whether a partitioner does what the producer does by itself, only slower."""
+    """Return True if a partitioner equals the producer's default, which is then used instead."""
     return type(partitioner) in (DefaultPartitioner, StickyPartitioner) or partitioner in (
         DefaultPartitioner,
         StickyPartitioner,
@@ -46,12 +46,12 @@ def is_default(partitioner: Any) -> bool:
 
 
 def adapt(partitioner: Any) -> Adapted:
-    """Return a partitioner of any era behind one call.
+    """Return an adapter for a partitioner of any era.
 
-    Raises: KafkaConfigurationError for what is none.
+    Raises: KafkaConfigurationError for other objects.
     """
     if partitioner is DefaultPartitioner or type(partitioner) is DefaultPartitioner:
-        choose = DefaultPartitioner()  # it is known without inspect, see takes()
+        choose = DefaultPartitioner()  # its signature is known, see takes()
         return Adapted(
             lambda asked: choose(asked.serialized_key, asked.partitions, asked.available)
         )
@@ -79,14 +79,14 @@ def adapt(partitioner: Any) -> Adapted:
 
 
 class _ByTopic:
-    """A partitioner of 0.9.5 for each topic, made of the class with its partitions."""
+    """A class of 0.9.5 with an instance per topic, created with its partitions."""
 
     def __init__(self, made_of: Callable[[Sequence[int]], Any]) -> None:
         self._made_of = made_of
         self._made: Dict[Any, Any] = {}
 
     def choose(self, asked: Question) -> Any:
-        """Ask that of the topic."""
+        """Call the partitioner of the topic."""
         partitions = list(asked.partitions)
         found = self._made.get(asked.topic)
         if found is None:
@@ -95,12 +95,12 @@ class _ByTopic:
 
 
 def takes(call: Callable[..., Any], count: int, unknown: bool = True) -> bool:
-    """Tell whether something can be called with so many positional arguments.
+    """Return True if an object can be called with this number of positional arguments.
 
-    Arguments: unknown: what to say of a function in C that does not tell.
+    Arguments: unknown: the result for a function in C without a signature.
     """
     try:
-        # Late: it takes over 1 MiB, and few programs have partitioners of their own.
+        # Late: it takes over 1 MiB, and few programs have custom partitioners.
         import_late('inspect').signature(call).bind(*[None] * count)
     except TypeError:
         return False

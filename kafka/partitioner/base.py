@@ -1,4 +1,4 @@
-"""What a partitioner of the 0.9.5 producers looks like; base class of users' own ones too."""
+"""The base class of the partitioners of 0.9.5, also for custom ones."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Partitioner:
         Arguments: key: bytes, or None; partitions: ids to choose from instead of the constructor's.
         Raises: NotImplementedError unless a subclass chooses.
         """
-        raise NotImplementedError('a partitioner has to define partition()')
+        raise NotImplementedError('a partitioner must define partition()')
 
     def _choices(self, partitions: Optional[Sequence[int]]) -> Sequence[int]:
-        """Return the ids to choose from; ValueError when there are none."""
+        """Return the ids to choose from; ValueError if there are none."""
         choices = partitions or self.partitions
         if not choices:
             raise ValueError('there are no partitions to choose from')

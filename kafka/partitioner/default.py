@@ -1,4 +1,4 @@
-"""The partitioner of 1.x to 3.x: by the key as the Java client chooses, at random without one."""
+"""The partitioner of 1.x to 3.x: by the key as in the Java client, random without one."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from kafka.partitioner.hashed import murmur2
 
 
 class DefaultPartitioner(Partitioner):
-    """Choose a partition by the hash of the key, or any that is available (1.x).
+    """Choose a partition by the hash of the key, or any available one (1.x).
 
-    Given to KafkaProducer, which has one unless it is told otherwise, records without key go to one
-    partition for a while (KIP-794) instead of each to another.
+    KafkaProducer, whose default it is, sends records without key to one partition for a while
+    (KIP-794) instead of choosing for each record.
     """
 
     def __repr__(self) -> str:
@@ -23,7 +23,7 @@ class DefaultPartitioner(Partitioner):
         """Return the partition id for a key.
 
         Arguments: key: the serialized key, or None; all_partitions: the ids of the topic;
-        available: those that have leaders, of which a message without key goes to any.
+        available: those with a leader, of which a message without key gets a random one.
         Raises: ValueError when there are no partitions at all.
         """
         if not all_partitions and (key is not None or not available):
@@ -44,11 +44,11 @@ class DefaultPartitioner(Partitioner):
         """Return the partition id for a record (3.0).
 
         Arguments: topic; key, value: as the program gave them; serialized_key, serialized_value:
-        bytes or None; cluster: what is known of the cluster, a ClusterMetadata.
-        Raises: ValueError when the topic is not known.
+        bytes or None; cluster: a ClusterMetadata.
+        Raises: ValueError for an unknown topic.
         """
         partitions = cluster.partitions_for_topic(topic)
         if not partitions:
-            raise ValueError('the topic %r is not known' % (topic,))
+            raise ValueError('unknown topic %r' % (topic,))
         available = cluster.available_partitions_for_topic(topic) or ()
         return self(serialized_key, sorted(partitions), sorted(available))

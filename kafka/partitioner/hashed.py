@@ -1,6 +1,6 @@
-"""Partitioners that go by a hash of the key: Java's MurmurHash2, and Python's own ``hash``.
+"""Partitioners that use a hash of the key: Java's MurmurHash2, and Python's own ``hash``.
 
-The hash is ``Utils.murmur2`` of Apache Kafka's Java client, whose default for keys it is.
+``Utils.murmur2`` is the default for keys in Apache Kafka's Java client.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ _MASK = 0xFFFFFFFF
 
 
 def murmur2(key: Any) -> int:
-    """Return the 32-bit MurmurHash2 of a key as an unsigned number, as the Java client has it.
+    """Return the 32-bit MurmurHash2 of a key as an unsigned number, as in the Java client.
 
-    Arguments: key: bytes or bytearray; anything else is turned to text and encoded as UTF-8.
+    Arguments: key: bytes or bytearray; anything else is converted to text and encoded as UTF-8.
     From 0.9.5.
     """
     if not isinstance(key, (bytes, bytearray)):
         key = str(key).encode('utf-8')
     length = len(key)
     h = _SEED ^ length
-    # Products are masked only where high bits would come back down by a shift.
+    # Products are masked only if a later shift would bring high bits back down.
     for k in unpack_from('<%dI' % (length >> 2), key):
         k = k * _M & _MASK
         h = (h * _M ^ (k ^ k >> 24) * _M) & _MASK
@@ -53,7 +53,7 @@ class Murmur2Partitioner(Partitioner):
 class LegacyPartitioner(Partitioner):
     """Choose by Python's ``hash``, as the default of 0.9.5 does.
 
-    Another process chooses otherwise for text and bytes unless PYTHONHASHSEED is set to a number.
+    The result for text and bytes differs between processes unless PYTHONHASHSEED is a number.
     ``HashedPartitioner`` is this class.
     """
 

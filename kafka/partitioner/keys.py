@@ -1,8 +1,7 @@
-"""Partitions of many keys: hashes in bulk, and a memory of the keys that come again and again.
+"""The partitions of many keys: hashing in bulk, and a cache of frequent keys.
 
-Owns both; the hash itself is kafka.partitioner.hashed's. Of keys of one length so many are hashed
-at once as make it worth while: each is a lane of one big integer, so that Python code runs for each
-four bytes of a key, not for each key.
+The hash is that of kafka.partitioner.hashed. Keys of equal length are hashed together: each is a
+lane of one big integer, so that Python code runs for each four bytes of a key, not for each key.
 """
 
 from __future__ import annotations
@@ -17,16 +16,16 @@ T = TypeVar('T')
 _SEED = 0x9747B28C
 _M = 0x5BD1E995
 _MASK = 0xFFFFFFFF
-#: So many keys of one length are worth a big integer, and so many go into one.
+#: The minimum and maximum number of keys of equal length for one big integer.
 _FEWEST = 8
 _MOST = 512
-#: Keys that are remembered, and the length up to which they are.
+#: The number of cached keys, and their maximum length.
 KEPT_KEYS = 16384
 KEPT_BYTES = 256
 
 
 def murmur2_many(keys: Sequence[bytes]) -> List[int]:
-    """Return the hash of each key, as hashed.murmur2 has it."""
+    """Return the hash of each key, as hashed.murmur2 does."""
     by_length: Dict[int, List[int]] = {}
     for index, length in enumerate(map(len, keys)):
         by_length.setdefault(length, []).append(index)
@@ -45,16 +44,18 @@ def murmur2_many(keys: Sequence[bytes]) -> List[int]:
 
 
 def _lanes(keys: List[bytes], length: int) -> Sequence[int]:
-    """Hash keys of one length, each in a lane of 64 bits: a product of two 32-bit numbers fits."""
+    """Hash keys of equal length, each in a lane of 64 bits: a product of two 32-bit numbers
+    fits."""
     count = len(keys)
     data = b''.join(keys)
-    # One set bit at the bottom of each lane: times a number, that number in each of them.
+    # One bit at the bottom of each lane: multiplied by a number, it puts that number into each
+    # lane.
     ones = int.from_bytes(b'\x01\0\0\0\0\0\0\0' * count, 'little')
     mask = ones * _MASK
     state = ones * (_SEED ^ length)
     for at in range(0, length - 3, 4):
         word = _column(data, at, 4, length, count) * _M & mask
-        # What a shift brings from the lane above lands in the upper half, which is masked away.
+        # Bits shifted in from the lane above are in the upper half, which is masked.
         word = (word ^ word >> 24) & mask
         state = (state * _M & mask) ^ (word * _M & mask)
     tail = length & 3
@@ -67,7 +68,7 @@ def _lanes(keys: List[bytes], length: int) -> Sequence[int]:
 
 
 def _column(data: bytes, at: int, width: int, length: int, count: int) -> int:
-    """Return so many bytes of each key, from a place on, as the lanes of one integer."""
+    """Return some bytes of each key, from a position on, as the lanes of one integer."""
     column = bytearray(8 * count)
     for byte in range(width):
         column[byte::8] = data[at + byte :: length]
@@ -75,9 +76,9 @@ def _column(data: bytes, at: int, width: int, length: int, count: int) -> int:
 
 
 class HotKeys(Dict[bytes, T]):
-    """Map keys to what stands for their partition, as the Java client chooses it.
+    """A mapping of keys to targets, each of which represents a partition, as in the Java client.
 
-    Remembers some thousand keys. Arguments: targets: what stands for each partition, ascending.
+    It caches some thousand keys. Arguments: targets: one per partition, in ascending order.
     """
 
     def __init__(self, targets: Sequence[T]) -> None:
@@ -95,7 +96,7 @@ class HotKeys(Dict[bytes, T]):
         return found
 
     def of_many(self, keys: Sequence[bytes]) -> List[T]:
-        """Return the partition of each key."""
+        """Return the target of each key."""
         found = list(map(self.get, keys))
         if None not in found:
             return cast(List[T], found)

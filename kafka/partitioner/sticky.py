@@ -1,7 +1,7 @@
-"""Where records without key go: to one partition for a while, then to another (KIP-480, KIP-794).
+"""Partitions for records without key: one partition for a while, then another (KIP-480, KIP-794).
 
-Owns the choice and when to make a new one. UniformSticky is what KafkaProducer uses unless it is
-told otherwise; StickyPartitioner is the class that programs of 3.0 name. Chance is an argument.
+UniformSticky is the default of KafkaProducer; StickyPartitioner is the class that programs of 3.0
+name. The random function is an argument.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from kafka.partitioner.default import DefaultPartitioner
 
 
 class UniformSticky:
-    """The partition that records without key of one topic go to now.
+    """The present partition for records without key of one topic.
 
-    Each gets about as many bytes as any other, unless it is slow. A batch goes where the fewest
-    wait: a slow partition gets less, as KIP-794 wants it, which has chances that fall with the
-    queue's length; and the batches of one long call go to as many partitions as there are, so that
-    a request, which has one batch of each, carries more of them.
+    All partitions get about the same number of bytes, unless they are slow. A batch goes to a
+    partition with the fewest waiting batches: a slow one gets less, which KIP-794 achieves by
+    probabilities that decrease with the queue's length; and the batches of one long call are spread
+    over all partitions, so that a request, which has one batch of each, carries more of them.
 
     Arguments: enough: bytes after which another one is chosen; adaptive: whether queues count;
-    chance: returns a number from 0 up to 1.
+    chance: returns a random number from 0 up to 1.
     """
 
     __slots__ = ('_adaptive', '_chance', '_enough', '_given', 'partition')
@@ -33,7 +33,7 @@ class UniformSticky:
         self._adaptive = adaptive
         self._chance = chance
         self._given = 0
-        #: The choice, None before the first and after the last one has had enough.
+        #: The choice, None before the first one and when the last one has got enough.
         self.partition: Optional[int] = None
 
     def __repr__(self) -> str:
@@ -44,7 +44,7 @@ class UniformSticky:
         )
 
     def gave(self, size: int, was_full: bool) -> None:
-        """Note that a batch of so many bytes is closed, and whether nothing more fitted in."""
+        """Note that a batch of this size was closed, and whether it was full."""
         self._given += size
         if was_full or self._given >= self._enough:
             self.partition = None
@@ -52,9 +52,9 @@ class UniformSticky:
     def choose(self, choices: Sequence[int], queued: Callable[[int], int]) -> int:
         """Return the present choice, or make a new one.
 
-        Arguments: choices: partitions with a leader, or all where none has one; queued: how many
-        batches of a partition wait.
-        Raises: ValueError when there are no choices.
+        Arguments: choices: partitions with a leader, or all if none has one; queued: returns the
+        number of waiting batches of a partition.
+        Raises: ValueError for no choices.
         """
         if self.partition is not None and self.partition in choices:
             return self.partition
@@ -72,7 +72,7 @@ class UniformSticky:
 class StickyPartitioner(DefaultPartitioner):
     """By the hash of the key; without one, the same partition until a batch is full (3.0).
 
-    Given to KafkaProducer it does what the producer does by itself.
+    As an option of KafkaProducer it means the producer's default.
     """
 
     def __init__(self) -> None:
@@ -90,7 +90,7 @@ class StickyPartitioner(DefaultPartitioner):
         serialized_value: Any,
         cluster: Any,
     ) -> int:
-        """Return the partition id for a record; arguments and errors as DefaultPartitioner's."""
+        """Return the partition id for a record; arguments and errors as for DefaultPartitioner."""
         if serialized_key is not None or topic not in self._sticky:
             chosen = super().partition(topic, key, serialized_key, value, serialized_value, cluster)
             if serialized_key is not None:

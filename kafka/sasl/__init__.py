@@ -1,4 +1,4 @@
-"""The names of kafka.sasl (2.3): mechanisms of programs."""
+"""The names of kafka.sasl (2.3): registration of custom mechanisms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names of kafka.sasl.abc (2.3): the shape of a mechanism."""
+"""The names of kafka.sasl.abc (2.3): the interface of a mechanism."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names of kafka.sasl.gssapi (2.3): what logs in by GSSAPI, for register_sasl_mechanism()."""
+"""The names of kafka.sasl.gssapi (2.3): the mechanism GSSAPI, for register_sasl_mechanism()."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names of kafka.sasl.msk (2.3): what logs in by AWS_MSK_IAM, for register_sasl_mechanism()."""
+"""The names of kafka.sasl.msk (2.3): the mechanism AWS_MSK_IAM, for register_sasl_mechanism()."""
 
 from __future__ import annotations
 

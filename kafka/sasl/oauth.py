@@ -1,4 +1,4 @@
-"""The names of kafka.sasl.oauth (2.3): OAUTHBEARER, and the shape of what provides tokens."""
+"""The names of kafka.sasl.oauth (2.3): OAUTHBEARER, and the interface of token providers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names of kafka.sasl.plain (2.3): what logs in by PLAIN, for register_sasl_mechanism()."""
+"""The names of kafka.sasl.plain (2.3): the mechanism PLAIN, for register_sasl_mechanism()."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names of kafka.sasl.scram (2.3): what logs in by SCRAM, for register_sasl_mechanism()."""
+"""The names of kafka.sasl.scram (2.3): the mechanisms SCRAM, for register_sasl_mechanism()."""
 
 from __future__ import annotations
 

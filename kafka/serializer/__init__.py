@@ -1,4 +1,4 @@
-"""What turns keys and values into bytes and back (1.3.2 to 3.0)."""
+"""Serializers and deserializers: the conversion of keys and values (1.3.2 to 3.0)."""
 
 from __future__ import annotations
 

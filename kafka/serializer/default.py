@@ -1,6 +1,6 @@
-"""The serializers that 3.0 brings: text, and JSON.
+"""The serializers of 3.0: text, and JSON.
 
-Each does both ways.
+Each is a deserializer as well.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from kafka.serializer.abstract import Deserializer, Serializer
 
 
 class DefaultSerializer(Serializer, Deserializer):
-    """Text to bytes and back; bytes, bytearray, memoryview and None pass as they are.
+    """Converts text to bytes and back; bytes, bytearray, memoryview and None are not changed.
 
-    Raises: AttributeError for anything else; UnicodeError for what the encoding has not.
+    Raises: AttributeError for other types; UnicodeError if the encoding lacks a character.
     """
 
     def __init__(self, encoding: str = 'utf-8') -> None:
         self.encoding = encoding
 
     def serialize(self, topic: Any, headers: Any, data: Any) -> Any:
-        """Return text as bytes."""
+        """Return text encoded."""
         if data is None or isinstance(data, (bytes, bytearray, memoryview)):
             return data
         return data.encode(self.encoding)
 
     def deserialize(self, topic: Any, headers: Any, data: Any) -> Optional[str]:
-        """Return bytes as text, None as None."""
+        """Return bytes decoded, None for None."""
         return None if data is None else bytes(data).decode(self.encoding)
 
     def __repr__(self) -> str:
@@ -35,17 +35,17 @@ class DefaultSerializer(Serializer, Deserializer):
 
 
 class JsonSerializer(DefaultSerializer):
-    """What JSON can hold to bytes and back; None and bytes pass as they are.
+    """Converts objects to JSON and back; None and bytes are not changed.
 
     Raises: TypeError and ValueError as the module json does.
     """
 
     def serialize(self, topic: Any, headers: Any, data: Any) -> Any:
-        """Return JSON as bytes."""
+        """Return an object as encoded JSON."""
         if data is None or isinstance(data, (bytes, bytearray, memoryview)):
             return data
         return json.dumps(data).encode(self.encoding)
 
     def deserialize(self, topic: Any, headers: Any, data: Any) -> Any:
-        """Return what the JSON in bytes stands for, None for None."""
+        """Return the object for encoded JSON, None for None."""
         return None if data is None else json.loads(bytes(data).decode(self.encoding))

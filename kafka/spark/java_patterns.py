@@ -135,9 +135,7 @@ class _Translation:
         elif after and (after in _SAME or after in 'AbB' or not after.isalnum()):
             self._put('\\' + after, 2)
         elif after in tuple('123456789'):
-            self._put(
-                '(?:\\%s)' % after, 2
-            )  # Java reads more digits if the group exists
+            self._put('(?:\\%s)' % after, 2)  # Java reads more digits if the group exists
             if self._text[self._at : self._at + 1].isdigit():
                 raise self._fail('a group of more than one digit is not supported')
         else:

@@ -1,4 +1,4 @@
-"""The names of kafka.vendor (1.3 to 3.0): what programs took from there.
+"""The names of kafka.vendor (1.3 to 3.0), for programs that import them.
 
-Alias files, out of the standard library; nothing here is used by this package.
+Aliases of the standard library; not used by this package.
 """

@@ -55,7 +55,7 @@ def test_an_answer_to_something_else():
     with pytest.raises(CorrelationIdError, match='node 1: .*unexpected'):
         protocol.receive_bytes(answer(1, NOBODY))
     protocol.send_request(MetadataRequest[0]([]))
-    with pytest.raises(CorrelationIdError, match='7 where 1'):
+    with pytest.raises(CorrelationIdError, match='7, expected 1'):
         protocol.receive_bytes(answer(7, NOBODY))
 
 

@@ -59,7 +59,7 @@ def test_of_those_only_what_there_is(lookups, caplog):
     asked = lookups(topics=Topics('assign', partitions=(T0, TopicPartition('t', 7))))
     for _ in range(2):
         assert asked.partitions() == [T0]
-    assert caplog.text.count('there are not: t-7') == 1
+    assert caplog.text.count('do not exist: t-7') == 1
 
 
 def test_a_pattern_finds_topics_as_they_are_now(lookups, cluster):

@@ -7,7 +7,7 @@ from typing import Any, List
 
 
 class Histogram:
-    """How many values fell into each bin of a scheme."""
+    """The number of values in each bin of a scheme."""
 
     def __init__(self, bin_scheme: Any) -> None:
         self._hist = [0.0] * bin_scheme.bins
@@ -20,7 +20,7 @@ class Histogram:
         self._count += 1.0
 
     def value(self, quantile: float) -> float:
-        """Return the value that a part of all are not above, 0 to 1; NaN when there is none."""
+        """Return the quantile, 0 to 1, of all values; NaN without values."""
         if self._count == 0.0:
             return math.nan
         seen = 0.0
@@ -32,11 +32,11 @@ class Histogram:
 
     @property
     def counts(self) -> List[float]:
-        """How many values each bin has."""
+        """The number of values in each bin."""
         return self._hist
 
     def clear(self) -> None:
-        """Forget all values."""
+        """Remove all values."""
         self._hist[:] = [0.0] * len(self._hist)
         self._count = 0.0
 
@@ -54,7 +54,7 @@ class Histogram:
 
         def __init__(self, bins: int, min_val: float, max_val: float) -> None:
             if bins < 2:
-                raise ValueError('there must be at least 2 bins, not %r' % (bins,))
+                raise ValueError('there must be at least 2 bins, got %r' % (bins,))
             self._min = float(min_val)
             self._max = float(max_val)
             self._bins = int(bins)
@@ -62,7 +62,7 @@ class Histogram:
 
         @property
         def bins(self) -> int:
-            """How many there are."""
+            """The number of bins."""
             return self._bins
 
         def from_bin(self, b: int) -> float:
@@ -82,18 +82,18 @@ class Histogram:
             return min(int((x - self._min) / self._bucket_width) + 1, self._bins - 1)
 
     class LinearBinScheme:
-        """Bins from 0 to max_val, each wider than the one below by the same."""
+        """Bins from 0 to max_val, whose width increases linearly."""
 
         def __init__(self, num_bins: int, max_val: float) -> None:
             if num_bins < 2:
-                raise ValueError('there must be at least 2 bins, not %r' % (num_bins,))
+                raise ValueError('there must be at least 2 bins, got %r' % (num_bins,))
             self._bins = int(num_bins)
             self._max = float(max_val)
             self._scale = self._max / (num_bins * (num_bins - 1) / 2)
 
         @property
         def bins(self) -> int:
-            """How many there are."""
+            """The number of bins."""
             return self._bins
 
         def from_bin(self, b: int) -> float:
@@ -105,7 +105,7 @@ class Histogram:
         def to_bin(self, x: float) -> int:
             """Return the bin of a value. Raises ValueError for a negative one."""
             if x < 0.0:
-                raise ValueError('values must not be negative: %r' % (x,))
+                raise ValueError('values must not be negative, got %r' % (x,))
             if x > self._max:
                 return self._bins - 1
             return int(-0.5 + 0.5 * math.sqrt(1.0 + 8.0 * x / self._scale))

@@ -1,4 +1,4 @@
-"""The largest value in the last windows; -inf when there are none (1.x)."""
+"""The largest value in the last windows; -inf without values (1.x)."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from kafka.metrics.stats.sampled_stat import AbstractSampledStat, Sample
 
 
 class Max(AbstractSampledStat[Sample]):
-    """The largest value in the last windows; -inf when there are none (1.x)."""
+    """The largest value in the last windows; -inf without values (1.x)."""
 
     def __init__(self) -> None:
         super().__init__(float('-inf'))
 
     def update(self, sample: Sample, config: Any, value: float, now: float) -> None:
-        """Put a value into a window."""
+        """Add a value to a window."""
         sample.value = max(sample.value, value)
 
     def combine(self, samples: List[Sample], config: Any, now: float) -> float:
-        """Return what all windows come to."""
+        """Return the value of all windows."""
         return max((sample.value for sample in samples), default=float('-inf'))

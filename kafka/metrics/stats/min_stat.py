@@ -1,4 +1,4 @@
-"""The smallest value in the last windows; sys.maxsize when there are none (1.x)."""
+"""The smallest value in the last windows; sys.maxsize without values (1.x)."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from kafka.metrics.stats.sampled_stat import AbstractSampledStat, Sample
 
 
 class Min(AbstractSampledStat[Sample]):
-    """The smallest value in the last windows; sys.maxsize when there are none (1.x)."""
+    """The smallest value in the last windows; sys.maxsize without values (1.x)."""
 
     def __init__(self) -> None:
         super().__init__(float(sys.maxsize))
 
     def update(self, sample: Sample, config: Any, value: float, now: float) -> None:
-        """Put a value into a window."""
+        """Add a value to a window."""
         sample.value = min(sample.value, value)
 
     def combine(self, samples: List[Sample], config: Any, now: float) -> float:
-        """Return what all windows come to."""
+        """Return the value of all windows."""
         return min((sample.value for sample in samples), default=float(sys.maxsize))

@@ -1,4 +1,4 @@
-"""Which percentile is wanted, and what it is called (1.x)."""
+"""A percentile and the name of its metric (1.x)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class Percentile:
 
     @property
     def name(self) -> Any:
-        """What the metric is called."""
+        """The name of the metric."""
         return self._metric_name
 
     @property
     def percentile(self) -> float:
-        """Which one, 0 to 100."""
+        """The percentile, 0 to 100."""
         return self._percentile

@@ -12,7 +12,7 @@ from kafka.metrics.stats.sampled_stat import AbstractSampledStat, Sample
 
 
 class BucketSizing:
-    """How wide buckets are: all the same, or each wider than the one below."""
+    """The widths of buckets: constant, or increasing linearly."""
 
     CONSTANT = 0
     LINEAR = 1
@@ -26,7 +26,7 @@ class HistogramSample(Sample):
         self.histogram = Histogram(scheme)
 
     def reset(self, now: float) -> None:
-        """Empty it; it counts from now on."""
+        """Empty it; it starts at this time."""
         super().reset(now)
         self.histogram.clear()
 
@@ -35,8 +35,8 @@ class Percentiles(AbstractSampledStat[HistogramSample], AbstractCompoundStat):
     """Percentiles of the values in the last windows.
 
     Arguments: size_in_bytes: four for each bucket; bucketing: a BucketSizing; max_val, min_val:
-        between which buckets tell values apart; percentiles: which become metrics.
-    Raises ValueError for a bucketing that there is not, and LINEAR with a min_val other than 0.
+        the range of the buckets; percentiles: those that become metrics.
+    Raises ValueError for an unknown bucketing, and for LINEAR with a min_val other than 0.
     """
 
     def __init__(
@@ -55,13 +55,13 @@ class Percentiles(AbstractSampledStat[HistogramSample], AbstractCompoundStat):
             self._bin_scheme = Histogram.ConstantBinScheme(self._buckets, min_val, max_val)
         elif bucketing == BucketSizing.LINEAR:
             if min_val != 0.0:
-                raise ValueError('linear buckets begin at 0, not %r' % (min_val,))
+                raise ValueError('min_val of linear buckets must be 0, got %r' % (min_val,))
             self._bin_scheme = Histogram.LinearBinScheme(self._buckets, max_val)
         else:
             raise ValueError('unknown bucketing: %r' % (bucketing,))
 
     def stats(self) -> List[NamedMeasurable]:
-        """Return a figure for each percentile."""
+        """Return a value for each percentile."""
         return [
             NamedMeasurable(each.name, AnonMeasurable(self._measure_fn(each.percentile)))
             for each in self._percentiles
@@ -71,9 +71,9 @@ class Percentiles(AbstractSampledStat[HistogramSample], AbstractCompoundStat):
         return lambda config, now: self.value(config, now, percentile / 100.0)
 
     def value(self, config: Any, now: float, quantile: float) -> float:
-        """Return the value that a part of all are not above, 0 to 1.
+        """Return the quantile, 0 to 1, of all values.
 
-        NaN when there is none, infinite when all counted are below.
+        NaN without values, infinite if all counted values are below.
         """
         self.purge_obsolete_samples(config, now)
         count = sum(sample.event_count for sample in self._samples)
@@ -95,5 +95,5 @@ class Percentiles(AbstractSampledStat[HistogramSample], AbstractCompoundStat):
         return HistogramSample(self._bin_scheme, time_ms)
 
     def update(self, sample: HistogramSample, config: Any, value: float, time_ms: float) -> None:
-        """Put a value into a window."""
+        """Add a value to a window."""
         sample.histogram.record(value)

@@ -1,4 +1,4 @@
-"""How much comes in a unit of time (1.x)."""
+"""The rate of a value per unit of time (1.x)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class TimeUnit:
 
     @staticmethod
     def milliseconds(time_unit: int) -> float:
-        """Return how many ms a unit has; ValueError for what is none."""
+        """Return the number of ms in a unit; ValueError for an unknown unit."""
         if time_unit not in range(len(TimeUnit._MS)):
             raise ValueError('unknown unit of time: %r' % (time_unit,))
         return TimeUnit._MS[time_unit]
@@ -42,16 +42,16 @@ class SampledTotal(AbstractSampledStat[Sample]):
         super().__init__(initial_value)
 
     def update(self, sample: Sample, config: Any, value: float, now: float) -> None:
-        """Put a value into a window."""
+        """Add a value to a window."""
         sample.value += value
 
     def combine(self, samples: List[Sample], config: Any, now: float) -> float:
-        """Return what all windows come to."""
+        """Return the value of all windows."""
         return float(sum(sample.value for sample in samples))
 
 
 class Rate(AbstractMeasurableStat):
-    """What another statistic says, the sum unless given, for each unit of time."""
+    """Another statistic, by default the sum, per unit of time."""
 
     def __init__(
         self, time_unit: int = TimeUnit.SECONDS, sampled_stat: Optional[Any] = None
@@ -65,18 +65,18 @@ class Rate(AbstractMeasurableStat):
         return TimeUnit.get_name(self._unit)
 
     def record(self, config: Any, value: float, time_ms: float) -> None:
-        """Take a value."""
+        """Record a value."""
         self._stat.record(config, value, time_ms)
 
     def measure(self, config: Any, now: float) -> float:
-        """Return how much came for each unit of the time that the windows cover."""
+        """Return the value per unit of the time that the windows cover."""
         value = self._stat.measure(config, now)
         return float(value) / self.convert(self.window_size(config, now))
 
     def window_size(self, config: Any, now: float) -> float:
-        """Return how many ms the windows cover; never less than all but one of them.
+        """Return the time in ms that the windows cover; at least all but one of them.
 
-        A rate over the first moments would be far too high: what is missing counts as past.
+        A rate over the first moments would be far too high: missing windows count as empty.
         """
         self._stat.purge_obsolete_samples(config, now)
         elapsed: float = now - self._stat.oldest(now).last_window_ms
@@ -87,7 +87,7 @@ class Rate(AbstractMeasurableStat):
         return elapsed
 
     def convert(self, time_ms: float) -> float:
-        """Return ms in the unit."""
+        """Return ms converted to the unit."""
         return time_ms / TimeUnit.milliseconds(self._unit)
 
     def __repr__(self) -> str:

@@ -1,6 +1,6 @@
 """Statistics over windows of time (1.x).
 
-Owns the windows: when one is complete, when its content is out of date, and which is used next.
+It decides when a window is complete, when it is obsolete, and which one is used next.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from kafka.metrics.measurable_stat import AbstractMeasurableStat
 
 
 class Sample:
-    """A window: since when it counts, how many records it holds, and what they come to."""
+    """A window: its start, the number of its records, and their value."""
 
     def __init__(self, initial_value: float, now: float) -> None:
         self.initial_value = initial_value
@@ -20,13 +20,13 @@ class Sample:
         self.value = initial_value
 
     def reset(self, now: float) -> None:
-        """Empty it; it counts from now on."""
+        """Empty it; it starts at this time."""
         self.event_count = 0
         self.last_window_ms = now
         self.value = self.initial_value
 
     def is_complete(self, time_ms: float, config: Any) -> bool:
-        """Tell whether its time is over, or as many records came as one window takes."""
+        """Return True if its time is over, or if it has the maximum number of records."""
         return bool(
             time_ms - self.last_window_ms >= config.time_window_ms
             or self.event_count >= config.event_window
@@ -40,7 +40,7 @@ S = TypeVar('S', bound=Sample)
 
 
 class AbstractSampledStat(AbstractMeasurableStat, Generic[S]):
-    """A statistic over the records of the last windows; what is older does not count."""
+    """A statistic over the records of the last windows; older ones do not count."""
 
     def __init__(self, initial_value: float) -> None:
         self._initial_value = initial_value
@@ -48,11 +48,11 @@ class AbstractSampledStat(AbstractMeasurableStat, Generic[S]):
         self._current = 0
 
     def update(self, sample: S, config: Any, value: float, time_ms: float) -> None:
-        """Put a value into a window."""
+        """Add a value to a window."""
         raise NotImplementedError
 
     def combine(self, samples: List[S], config: Any, now: float) -> float:
-        """Return what all windows come to."""
+        """Return the value of all windows."""
         raise NotImplementedError
 
     def new_sample(self, time_ms: float) -> S:
@@ -60,7 +60,7 @@ class AbstractSampledStat(AbstractMeasurableStat, Generic[S]):
         return Sample(self._initial_value, time_ms)  # type: ignore[return-value]
 
     def record(self, config: Any, value: float, time_ms: float) -> None:
-        """Take a value; begins a new window when the one at hand is complete."""
+        """Record a value; begins a new window if the present one is complete."""
         sample = self.current(time_ms)
         if sample.is_complete(time_ms, config):
             sample = self._advance(config, time_ms)
@@ -68,24 +68,24 @@ class AbstractSampledStat(AbstractMeasurableStat, Generic[S]):
         sample.event_count += 1
 
     def measure(self, config: Any, now: float) -> float:
-        """Return what the windows come to that are not out of date."""
+        """Return the value of the windows that are not obsolete."""
         self.purge_obsolete_samples(config, now)
         return float(self.combine(self._samples, config, now))
 
     def current(self, time_ms: float) -> S:
-        """Return the window at hand; the first one is made now."""
+        """Return the present window, which is created if there is none."""
         if not self._samples:
             self._samples.append(self.new_sample(time_ms))
         return self._samples[self._current]
 
     def oldest(self, now: float) -> S:
-        """Return the window that began first."""
+        """Return the window with the earliest start."""
         if not self._samples:
             self._samples.append(self.new_sample(now))
         return min(self._samples, key=lambda sample: sample.last_window_ms)
 
     def purge_obsolete_samples(self, config: Any, now: float) -> None:
-        """Empty the windows that are as old as all of them together may be."""
+        """Empty the windows that are older than all windows together."""
         expire_age = config.samples * config.time_window_ms
         for sample in self._samples:
             if now - sample.last_window_ms >= expire_age:

@@ -1,4 +1,4 @@
-"""Where values are recorded: a set of statistics that get each of them (1.x)."""
+"""A sensor: a set of statistics into which values are recorded (1.x)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from kafka.metrics.kafka_metric import KafkaMetric
 
 
 class Sensor:
-    """A set of statistics; what is recorded goes to each of them, and to the parents.
+    """A set of statistics; values are recorded into each of them, and into the parents.
 
-    Made by ``Metrics.sensor()``. Attributes: name; metrics: those that were added, a tuple. Threads
-    may share one.
+    Created by ``Metrics.sensor()``. Attributes: name; metrics: those that were added, a tuple.
+    Thread-safe.
     """
 
     def __init__(
@@ -28,7 +28,7 @@ class Sensor:
     ) -> None:
         if not name:
             raise ValueError('a sensor needs a name, not %r' % (name,))
-        #: Guards the statistics, which are not safe for several threads.
+        # Guards the statistics, which are not thread-safe.
         self.lock = threading.RLock() if lock is None else lock
         self._registry = registry
         self._name = name
@@ -42,7 +42,7 @@ class Sensor:
         self.check_forest(set())
 
     def check_forest(self, seen: Any) -> None:
-        """Refuse to count a value twice: no sensor may be reached by two ways."""
+        """Ensure that no value is counted twice: no sensor may be reached in two ways."""
         if self in seen:
             raise ValueError('%s is reached twice by its parents' % self._name)
         seen.add(self)
@@ -51,7 +51,7 @@ class Sensor:
 
     @property
     def name(self) -> str:
-        """The name, of which a registry has but one."""
+        """The name, unique in a registry."""
         return self._name
 
     @property
@@ -60,9 +60,9 @@ class Sensor:
         return tuple(self._metrics)
 
     def record(self, value: float = 1.0, time_ms: Optional[float] = None) -> None:
-        """Record a value. time_ms: when it was, None for now.
+        """Record a value. time_ms: its time, None for now.
 
-        Raises QuotaViolationError when a metric is beyond its bound then; the value counts.
+        Raises QuotaViolationError if a metric then exceeds its bound; the value is recorded.
         """
         if time_ms is None:
             time_ms = clock.milliseconds()
@@ -87,9 +87,9 @@ class Sensor:
                 )
 
     def add_compound(self, compound_stat: Any, config: Any = None) -> None:
-        """Add a statistic that gives several metrics. config: None for the sensor's.
+        """Add a statistic with several metrics. config: None for the sensor's.
 
-        Raises ValueError for None, and for a name that is taken.
+        Raises ValueError for None, and if a name exists.
         """
         if not compound_stat:
             raise ValueError('compound stat must be non-empty')
@@ -106,7 +106,7 @@ class Sensor:
     def add(self, metric_name: Any, stat: Any, config: Any = None) -> None:
         """Add a statistic as a metric. config: None for the sensor's.
 
-        Raises ValueError for a name that is taken.
+        Raises ValueError if the name exists.
         """
         metric = KafkaMetric(metric_name, stat, config or self._config, self.lock)
         with self.lock:
@@ -115,7 +115,7 @@ class Sensor:
             self._stats.append(stat)
 
     def has_expired(self) -> bool:
-        """Tell whether nothing was recorded for longer than the sensor is kept."""
+        """Return True if nothing was recorded for longer than the expiration time."""
         return clock.milliseconds() - self._last_record_time > self._limit_ms
 
     def __repr__(self) -> str:

@@ -8,7 +8,7 @@ from kafka.metrics.measurable_stat import AbstractMeasurableStat
 
 
 class Total(AbstractMeasurableStat):
-    """The sum of all values there ever were, and of one to begin with."""
+    """The sum of all values since the start, and an initial one."""
 
     def __init__(self, value: float = 0.0) -> None:
         self._total = value

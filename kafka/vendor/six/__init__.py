@@ -1,6 +1,6 @@
-"""The names of kafka.vendor.six (1.3 to 2.x): what six means on Python 3.
+"""The names of kafka.vendor.six (1.3 to 2.x), with the behaviour of six on Python 3.
 
-Not here: ``exec_``, which ``exec`` is since, and the parts that only Python 2 had.
+Without ``exec_``, whose replacement is ``exec``, and the parts for Python 2 only.
 """
 
 from __future__ import annotations
@@ -94,17 +94,18 @@ ensure_str = ensure_text
 
 
 def reraise(kind: Any, value: Optional[BaseException], traceback: Any = None) -> None:
-    """Raise an exception that was caught elsewhere, with its traceback."""
+    """Raise a caught exception again, with its traceback."""
     raise (kind() if value is None else value).with_traceback(traceback)
 
 
 def raise_from(error: BaseException, cause: Optional[BaseException]) -> None:
-    """Raise an exception that has a cause."""
+    """Raise an exception with a cause."""
     raise error from cause
 
 
 def with_metaclass(meta: Any, *bases: type) -> Any:
-    """Return a base for one class statement: the class is made by a metaclass, of these bases."""
+    """Return a base for a class statement, which creates the class by a metaclass, with these
+    bases."""
 
     class Once(type):
         def __new__(cls, name: str, _: Any, body: Any) -> Any:
@@ -114,7 +115,7 @@ def with_metaclass(meta: Any, *bases: type) -> Any:
 
 
 def add_metaclass(meta: Any) -> Callable[[Any], Any]:
-    """Return a decorator that makes a class anew by a metaclass."""
+    """Return a decorator that creates a class again by a metaclass."""
 
     def made_anew(cls: Any) -> Any:
         body = dict(vars(cls))
@@ -131,5 +132,5 @@ def _slots(cls: Any) -> Iterable[str]:
 
 
 def python_2_unicode_compatible(cls: T) -> T:
-    """Return a class as it is."""
+    """Return a class unchanged."""
     return cls

@@ -1,4 +1,4 @@
-"""The names of kafka.vendor.six.moves (1.3 to 2.x), each where Python 3 has it."""
+"""The names of kafka.vendor.six.moves (1.3 to 2.x), each from its place in Python 3."""
 
 from __future__ import annotations
 

@@ -98,7 +98,8 @@ PATTERNS = (
         'unclear what is absent',
         '"absent", "not a <thing>", "no <thing> exists"',
         'Raises ValueError for what is none.',
-        'Raises ValueError if the argument is not a partition.',
+        'Raises ValueError if the argument is not a partition; 0 for none.',
+        unless=r'\d for none',
     ),
     Pattern(
         r'(?<!there )(?<!There )\b(?:is|are|was|were) no'

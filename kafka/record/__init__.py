@@ -1,4 +1,4 @@
-"""Records as bytes: batches of magic 2, message sets of magic 0 and 1, and walking both."""
+"""Record formats: batches of magic 2, and message sets of magic 0 and 1."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ _NAMES = {
 
 
 def __getattr__(name: str) -> object:
-    """Load what 1.4 and later had here when it is asked for."""
+    """Import the names of 1.4 and later on first use."""
     found: object = look_up(globals(), name, _NAMES)
     return found

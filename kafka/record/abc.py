@@ -1,6 +1,6 @@
-"""The names of kafka.record.abc (1.4 to 3.0): what records, batches and builders of batches have.
+"""The names of kafka.record.abc (1.4 to 3.0): interfaces of records, batches and builders.
 
-The classes of this package are registered with them, so that isinstance() says what it said then.
+The classes of this package are registered, so that isinstance() gives the same results.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ __all__ = ['ABCRecord', 'ABCRecordBatch', 'ABCRecordBatchBuilder', 'ABCRecords']
 
 
 class ABCRecord(ABC):
-    """One record: timestamp, key, value, headers beside its offset."""
+    """One record: timestamp, key, value, headers and its offset."""
 
     @property
     @abstractmethod
     def offset(self) -> int:
-        """Where it lies in the log."""
+        """Its offset in the log."""
 
 
 class ABCRecordBatch(ABC):
-    """A batch, which is iterated for its records."""
+    """A batch, an iterable of its records."""
 
     @abstractmethod
     def __iter__(self) -> Iterator[Any]:
@@ -35,19 +35,19 @@ class ABCRecordBatch(ABC):
 
 
 class ABCRecordBatchBuilder(ABC):
-    """What takes records and makes a batch of them."""
+    """Collects records and builds a batch."""
 
     @abstractmethod
     def append(self, offset: int, timestamp: int, key: Any, value: Any, headers: Any = None) -> Any:
-        """Take a record; None where it does not fit any more."""
+        """Add a record; None if it does not fit any more."""
 
     @abstractmethod
     def size_in_bytes(self, offset: int, timestamp: int, key: Any, value: Any, headers: Any) -> int:
-        """Return the bytes that a record would take."""
+        """Return the size of a record in bytes."""
 
     @abstractmethod
     def build(self) -> Any:
-        """Return the bytes."""
+        """Return the bytes of the batch."""
 
 
 class ABCRecords(ABC):
@@ -55,11 +55,11 @@ class ABCRecords(ABC):
 
     @abstractmethod
     def next_batch(self) -> Any:
-        """Return the next batch, None behind the last."""
+        """Return the next batch, None after the last."""
 
     @abstractmethod
     def has_next(self) -> bool:
-        """Tell whether there is one."""
+        """Return True if there is a next batch."""
 
 
 ABCRecord.register(Record)

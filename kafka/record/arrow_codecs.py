@@ -1,5 +1,5 @@
 """
-Snappy, lz4 and zstd by pyarrow, for installations that have it and not the usual helper packages.
+Snappy, lz4 and zstd by pyarrow, for installations without the usual packages for them.
 
 Called by kafka.codec. Every function takes the imported module ``pyarrow``, so that nothing is
 imported here. The lz4 frame format is that of the LZ4 frame description 1.6. Pure.
@@ -20,8 +20,8 @@ __all__ = [
     'zstd_compress',
 ]
 
-#: Version 1, independent blocks of 64 KiB, no sizes and no checksums but that of the header: all
-#: that Kafka's reader knows. pyarrow itself links the blocks of a frame.
+#: Version 1, independent blocks of 64 KiB, no sizes and no checksums except that of the header:
+#: Kafka's reader supports nothing else. pyarrow itself links the blocks of a frame.
 _LZ4_HEADER = b'\x04\x22\x4d\x18\x60\x40\x82'
 _LZ4_BLOCK_BYTES = 1 << 16
 _LZ4_STORED = 1 << 31
@@ -73,8 +73,8 @@ def lz4_compress(pyarrow: Any, data: bytes) -> bytes:
 def decompress_stream(pyarrow: Any, codec: str, data: bytes, limit: int) -> bytes:
     """Decompress frames of 'lz4' or 'zstd', one after the other.
 
-    Arguments: limit: the largest result in bytes.
-    Raises ProtocolError for data that is malformed, ends early or expands beyond the limit.
+    Arguments: limit: the maximum size of the result in bytes.
+    Raises ProtocolError for data that is malformed, ends too early or exceeds the limit.
     """
     parts: List[bytes] = []
     room = limit + 1

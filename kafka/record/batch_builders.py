@@ -1,8 +1,8 @@
-"""DefaultRecordBatchBuilder, LegacyRecordBatchBuilder: batches record by record (1.4 to 3.0).
+"""DefaultRecordBatchBuilder, LegacyRecordBatchBuilder: batches built record by record (1.4 to 3.0).
 
-Owns what a record counts for and when one does not fit. The bytes are made at the end, by
-:mod:`kafka.record.default_records` and :mod:`kafka.record.legacy_records`, where programs find
-these classes too.
+They compute the size of records, and whether one fits. The bytes are encoded at the end, by
+:mod:`kafka.record.default_records` and :mod:`kafka.record.legacy_records`, which also export these
+classes.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ __all__ = [
 
 Bytes = Optional[bytes]
 
-# Bytes of a message of magic 0 and 1 besides key and value, with offset and size.
+# Bytes of a message of magic 0 and 1 without key and value, including offset and size.
 _MESSAGE_HEADS = (26, 34)
-# What a record of magic 2 has besides key, value and headers at most.
+# The maximum size of a record of magic 2 without key, value and headers.
 _MOST_OVERHEAD = 21
 
 
 class DefaultRecordMetadata(NamedTuple):
-    """A record that was taken: its offset in the batch, its bytes, its timestamp; no CRC."""
+    """An added record: its offset in the batch, its size, its timestamp; no CRC."""
 
     offset: int
     size: int
@@ -41,7 +41,7 @@ class DefaultRecordMetadata(NamedTuple):
 
 
 class LegacyRecordMetadata(NamedTuple):
-    """A message that was taken: its offset in the batch, its CRC, its bytes, its timestamp."""
+    """An added message: its offset in the batch, its CRC, its size, its timestamp."""
 
     offset: int
     crc: int
@@ -50,7 +50,7 @@ class LegacyRecordMetadata(NamedTuple):
 
 
 class _Records:
-    """What a batch has by now: records that follow each other, up to a size."""
+    """The records of a batch so far, with consecutive offsets, up to a size."""
 
     def __init__(self, limit: int, size: int) -> None:
         self.first: Optional[int] = None  # offset
@@ -59,11 +59,11 @@ class _Records:
         self._limit = limit
 
     def fits(self, size: int) -> bool:
-        """Tell whether another record may come."""
+        """Return True if another record fits."""
         return not self.rows or self.size + size <= self._limit
 
     def take(self, offset: int, row: Any, size: int) -> None:
-        """Take a record. Raises ValueError for an offset that is not the next."""
+        """Add a record. Raises ValueError unless its offset is the next one."""
         if self.first is None:
             self.first = offset
         elif offset != self.first + len(self.rows):
@@ -73,7 +73,7 @@ class _Records:
 
 
 def _checked(offset: Any, timestamp: Any, key: Any, value: Any) -> int:
-    """Return the timestamp, now for None. Raises TypeError for what a record cannot have."""
+    """Return the timestamp, now for None. Raises TypeError for an invalid field."""
     if timestamp is None:
         timestamp = int(time.time() * 1000)
     for name, number in (('offset', offset), ('timestamp', timestamp)):
@@ -86,10 +86,10 @@ def _checked(offset: Any, timestamp: Any, key: Any, value: Any) -> int:
 
 
 class DefaultRecordBatchBuilder:
-    """A batch of magic 2 that takes records up to a size; the first always fits.
+    """A batch of magic 2 for records up to a size; the first record always fits.
 
-    Arguments: magic: 2; compression_type: number of a codec, 0 for none; batch_size: bytes before
-    compression; the others: what the batch says of its producer, -1 for nothing.
+    Arguments: magic: 2; compression_type: the number of a codec, 0 for none; batch_size: bytes
+    before compression; the others: the producer's fields of the batch, -1 for none.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class DefaultRecordBatchBuilder:
         batch_size: int,
     ) -> None:
         if magic != 2:
-            raise ValueError('batches of magic 2 are made here, not of %r' % (magic,))
+            raise ValueError('magic must be 2, got %r' % (magic,))
         self._codec = compression_type
         self._records = _Records(batch_size, HEADER.size)
         self.set_producer_state(producer_id, producer_epoch, base_sequence, is_transactional)
@@ -111,7 +111,7 @@ class DefaultRecordBatchBuilder:
     def set_producer_state(
         self, producer_id: int, producer_epoch: int, base_sequence: int, is_transactional: Any
     ) -> None:
-        """Say whose batch it is."""
+        """Set the producer's fields of the batch."""
         self.producer_id, self.producer_epoch = producer_id, producer_epoch
         self._producer = (bool(is_transactional), producer_id, producer_epoch, base_sequence)
 
@@ -123,7 +123,7 @@ class DefaultRecordBatchBuilder:
         value: Bytes,
         headers: Sequence[Header] = (),
     ) -> Optional[DefaultRecordMetadata]:
-        """Take a record; None where it does not fit any more.
+        """Add a record; None if it does not fit any more.
 
         Arguments: offset: one more than the last; timestamp: ms, None for now; headers: (str, bytes
         or None).
@@ -139,7 +139,7 @@ class DefaultRecordBatchBuilder:
     def size_in_bytes(
         self, offset: int, timestamp: int, key: Bytes, value: Bytes, headers: Sequence[Header] = ()
     ) -> int:
-        """Return the bytes that a record takes in this batch."""
+        """Return the size of a record in this batch."""
         rows, first = self._records.rows, self._records.first
         stamp = timestamp - rows[0][0] if rows else 0
         delta = 0 if first is None else offset - first
@@ -148,7 +148,7 @@ class DefaultRecordBatchBuilder:
 
     @classmethod
     def size_of(cls, key: Bytes, value: Bytes, headers: Sequence[Header] = ()) -> int:
-        """Return the bytes of key, value and headers, with their lengths."""
+        """Return the size of key, value and headers, with their lengths."""
         texts = [text for name, content in headers for text in (name.encode(), content)]
         sizes = [
             1 if text is None else size_of_varint(len(text)) + len(text)
@@ -158,11 +158,11 @@ class DefaultRecordBatchBuilder:
 
     @classmethod
     def estimate_size_in_bytes(cls, key: Bytes, value: Bytes, headers: Sequence[Header]) -> int:
-        """Return the bytes of a batch with one record at most."""
+        """Return the maximum size of a batch with this record."""
         return HEADER.size + _MOST_OVERHEAD + cls.size_of(key, value, headers)
 
     def size(self) -> int:
-        """Return the bytes by now, uncompressed."""
+        """Return the present size, uncompressed."""
         return self._records.size
 
     def build(self) -> bytearray:
@@ -172,7 +172,7 @@ class DefaultRecordBatchBuilder:
             encode_batch(
                 self._records.rows,
                 base_offset=self._records.first or 0,
-                partition_leader_epoch=0,  # as it was; the leader fills it in
+                partition_leader_epoch=0,  # as in 1.4; the leader sets it
                 codec=self._codec,
                 producer_id=producer_id,
                 producer_epoch=producer_epoch,
@@ -183,14 +183,14 @@ class DefaultRecordBatchBuilder:
 
 
 class LegacyRecordBatchBuilder:
-    """A message set of magic 0 or 1 that takes messages up to a size; the first always fits.
+    """A message set of magic 0 or 1 for messages up to a size; the first message always fits.
 
-    Arguments: compression_type: number of a codec, 0 for none; batch_size: bytes before that.
+    Arguments: compression_type: the number of a codec, 0 for none; batch_size: bytes uncompressed.
     """
 
     def __init__(self, magic: int, compression_type: int, batch_size: int) -> None:
         if magic not in (0, 1):
-            raise ValueError('message sets of magic 0 and 1 are made here, not of %r' % (magic,))
+            raise ValueError('magic must be 0 or 1, got %r' % (magic,))
         self._magic = magic
         self._codec = compression_type
         self._records = _Records(batch_size, 0)
@@ -198,10 +198,10 @@ class LegacyRecordBatchBuilder:
     def append(
         self, offset: int, timestamp: Optional[int], key: Bytes, value: Bytes, headers: Any = None
     ) -> Optional[LegacyRecordMetadata]:
-        """Take a message; None where it does not fit any more.
+        """Add a message; None if it does not fit any more.
 
-        Arguments: offset: one more than the last; timestamp: ms, None for now, there is none in
-        magic 0; headers: none.
+        Arguments: offset: one more than the last; timestamp: ms, None for now, ignored in magic 0;
+        headers: must be empty.
         Raises: TypeError, ValueError.
         """
         if headers:
@@ -217,31 +217,31 @@ class LegacyRecordBatchBuilder:
     def size_in_bytes(
         self, offset: int, timestamp: int, key: Bytes, value: Bytes, headers: Any = None
     ) -> int:
-        """Return the bytes that a message takes, with its offset and size."""
+        """Return the size of a message, with its offset and size fields."""
         return ENTRY_HEADER.size + self.record_size(self._magic, key, value)
 
     @classmethod
     def record_size(cls, magic: int, key: Bytes, value: Bytes) -> int:
-        """Return the bytes of a message, without its offset and size."""
+        """Return the size of a message, without its offset and size fields."""
         return cls.record_overhead(magic) + len(key or b'') + len(value or b'')
 
     @classmethod
     def record_overhead(cls, magic: int) -> int:
-        """Return the bytes of a message besides key and value. Raises ValueError."""
+        """Return the size of a message without key and value. Raises ValueError."""
         if magic not in (0, 1):
-            raise ValueError('there are messages of magic 0 and 1, not of %r' % (magic,))
+            raise ValueError('magic must be 0 or 1, got %r' % (magic,))
         return _MESSAGE_HEADS[magic] - ENTRY_HEADER.size
 
     @classmethod
     def estimate_size_in_bytes(
         cls, magic: int, compression_type: int, key: Bytes, value: Bytes
     ) -> int:
-        """Return the bytes of a message set with one message at most."""
+        """Return the maximum size of a message set with this message."""
         size = ENTRY_HEADER.size + cls.record_size(magic, key, value)
         return size + _MESSAGE_HEADS[magic] if compression_type else size
 
     def size(self) -> int:
-        """Return the bytes by now, uncompressed."""
+        """Return the present size, uncompressed."""
         return self._records.size
 
     def build(self) -> bytearray:

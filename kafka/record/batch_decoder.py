@@ -1,23 +1,23 @@
 """
-The records inside a batch of magic 2, decoded a thousand at a time into columns.
+A decoder of the records in a batch of magic 2, which decodes a thousand at a time into columns.
 
-Owns the way from decompressed bytes to :class:`~kafka.record.record.Record` objects; the batch
-header belongs to :mod:`kafka.record.default_records`.
+It decodes decompressed bytes into :class:`~kafka.record.record.Record` objects or columns; the
+batch header is decoded by :mod:`kafka.record.default_records`.
 
 A record is ``size, attributes, timestamp delta, offset delta, key length, key, value length, value,
-header count, headers``; every number but the attributes byte is a varint. Reading varints one by
-one is slow in CPython, so there are four ways, the fastest first. The first that fits is taken;
-each checks everything it believes and hands over to the next one:
+header count, headers``; every number except the attributes byte is a varint. Reading varints one by
+one is slow in CPython, so there are four methods, tried from the fastest on; each validates its
+assumptions and leaves the rest to the next one:
 
-* *runs* of records of one size: their columns of bytes are compared, the fields cut out by one
+* *runs* of records of equal size: their bytes are compared by columns, the fields extracted by one
   call for 64 records;
-* *strides*: the size of a record and of its key choose a ready-made format, which reads the rest of
+* *strides*: the sizes of a record and its key select a prepared format, which reads the rest of
   the record and the first numbers of the next one with one call;
-* *layouts*: the widths of all varints are assumed; one call fetches the numbers, tables with 64 Ki
-  entries turn two-byte varints into numbers, slices fetch the fields;
-* :func:`~kafka.record.record_reader.decode_record` takes any record.
+* *layouts*: the widths of all varints are assumed; one call reads the numbers, tables with 64 Ki
+  entries decode two-byte varints, slices extract the fields;
+* :func:`~kafka.record.record_reader.decode_record` decodes any record.
 
-``benchmarks/decode.py`` measures the whole; the oracle is the reader in ``test/record/oracle.py``.
+``benchmarks/decode.py`` measures them; the oracle is the reader in ``test/record/oracle.py``.
 """
 
 from __future__ import annotations
@@ -64,27 +64,27 @@ from kafka.record.record_columns import Group, RecordColumns
 from kafka.record.record_reader import Fields, decode_record
 from kafka.record.util import Buffer, decode_varint
 
-# Widths to begin with where a record has some that no layout is made for.
+# The widths to start with if a record has widths without a layout.
 _SMALL = Widths(1, 1, 1, 1, 1)
-# Batches of one size are read as such if they have so many records together.
+# The minimum number of records in batches of equal size to decode them as such.
 _ALIKE = 128
 
 
 class Marks(NamedTuple):
-    """What a broker looks at in some records; ``keys`` None means that none of them has any."""
+    """The fields of records that a broker checks; ``keys`` None means that all keys are null."""
 
     offsets: Sequence[int]
     timestamps: Sequence[int]
     keys: Optional[Sequence[Optional[bytes]]]
 
 
-#: Records of one batch that follow each other: the number of the first, how the offset deltas of
-#: all come out of formats, and where they have to end, None where more of the batch may follow.
+#: Consecutive records of one batch: the number of the first, the offset deltas of all as formats
+#: return them, and the position of their end, None if more records may follow.
 Section = Tuple[int, Sequence[Union[int, bytes]], Optional[int]]
 
 
 class _Wanted(Dict[int, Sequence[Union[int, bytes]]]):
-    """Map the number of records in a batch to how their offset deltas come out of formats."""
+    """Map the number of records in a batch to their offset deltas, as formats return them."""
 
     def __missing__(self, count: int) -> Sequence[Union[int, bytes]]:
         wanted = offsets_between(0, count)
@@ -97,9 +97,9 @@ _WANTED = _Wanted()
 
 
 class _Columns:
-    """Decoded records of some sections. ``keys`` and ``blocks`` None: none of them has any."""
+    """Decoded records of some sections. ``keys`` and ``blocks`` are None if all are absent."""
 
-    #: Whether values have to be right; where they are dear, their number is enough otherwise.
+    #: Whether values are needed; if not, only their number is, where values are expensive.
     takes_values = True
 
     def __init__(self, sections: List[Section]) -> None:
@@ -107,15 +107,15 @@ class _Columns:
         self.deltas: List[int] = []
         self.keys: Optional[List[Optional[bytes]]] = None
         self.values: List[Optional[bytes]] = []
-        #: Headers as they are encoded.
+        #: The encoded headers.
         self.blocks: Optional[List[bytes]] = None
-        #: Index of records that are not the next by their offsets, and how far off they are.
+        #: Indices of records without consecutive offsets, and the differences.
         self.odd_offsets: List[Tuple[int, int]] = []
-        #: How many records came in runs of values of one size, by that size.
+        #: The number of records in runs, by the size of their values.
         self.run_sizes: Dict[int, int] = {}
 
     def left(self) -> List[Section]:
-        """Return what is left of the sections."""
+        """Return the sections that are not decoded yet."""
         done = len(self.values)
         if not done:
             return self.sections
@@ -126,18 +126,18 @@ class _Columns:
         return []
 
     def count_runs(self, sizes: Dict[int, int]) -> None:
-        """Note how many records came in runs, by the size of their values."""
+        """Add numbers of records in runs, by the size of their values."""
         for size, count in sizes.items():
             self.run_sizes[size] = self.run_sizes.get(size, 0) + count
 
     def widen(self) -> None:
-        """Give keys and headers columns of their own."""
+        """Create columns for keys and headers."""
         if self.keys is None or self.blocks is None:
             self.keys = [None] * len(self.values)
             self.blocks = [NO_HEADERS] * len(self.values)
 
     def append(self, fields: Fields, number: int) -> None:
-        """Add a record of any form, which is the one of that number in its batch."""
+        """Add a record of any form, given its number in the batch."""
         offset, delta, key, value, block = fields
         if offset != number:
             self.odd_offsets.append((len(self.values), offset - number))
@@ -148,7 +148,7 @@ class _Columns:
             self.blocks.append(block)
 
     def take_over(self, other: _Columns, start: int, end: int) -> None:
-        """Add records from others, of which there are keys and blocks if there are any here."""
+        """Add records of others, with keys and blocks if there are such columns here."""
         self.deltas += other.deltas[start:end]
         self.values += other.values[start:end]
         if self.keys is not None and self.blocks is not None:
@@ -157,7 +157,7 @@ class _Columns:
             self.blocks += other.blocks[start:end]
 
     def offsets(self, starts: List[int]) -> Sequence[int]:
-        """Return the offsets of the records; those are given with which the sections begin."""
+        """Return the offsets of the records, given those of the sections."""
         stops = list(map(add, starts, map(len, map(itemgetter(1), self.sections))))
         if starts[1:] == stops[:-1]:
             if not self.odd_offsets:
@@ -172,14 +172,14 @@ class _Columns:
         return list(map(base.__add__, self.deltas))
 
     def records(self, start: int, base: int, append_time: Optional[int]) -> Iterator[Record]:
-        """Make the records of one section, each when it is asked for."""
+        """Return an iterator of the records of one section, which are created on demand."""
         stamps: Any = repeat(append_time) if append_time is not None else self.stamps(base)
         keys: Any = repeat(None) if self.keys is None else self.keys
         headers: Any = repeat(()) if self.blocks is None else read_headers(self.blocks)[0]
         return map(Record, zip(self.offsets([start]), stamps, keys, self.values, headers))
 
     def everything(self, offsets: Sequence[int], stamps: List[int], group: Group) -> RecordColumns:
-        """Return all of the records, whose offsets and timestamps are given."""
+        """Return all fields of the records, with the given offsets and timestamps."""
         headers: Optional[Sequence[Headers]] = None
         sizes: Optional[Sequence[int]] = None
         if self.blocks is not None:
@@ -203,7 +203,7 @@ class _Columns:
 
 
 class _MarkColumns(_Columns):
-    """Decoded records of some sections whose values nobody wants."""
+    """Decoded records of some sections, without their values."""
 
     takes_values = False
 
@@ -214,16 +214,16 @@ def decode_records(
     """
     Decode the records of a batch, in groups of up to :data:`CHUNK`.
 
-    ``data`` is what follows the batch header, decompressed; ``count`` how many records it must
-    hold; ``append_time`` (ms) overrides the timestamps where it is not None. Raises
-    ``ProtocolError`` when reading reaches anything malformed.
+    ``data`` is the decompressed content of the batch; ``count`` the number of records it must have;
+    ``append_time`` (ms) overrides the timestamps if it is not None. Raises ``ProtocolError`` when
+    malformed bytes are reached.
     """
     for first, columns in _decode(data, count):
         yield columns.records(base_offset + first, base_timestamp, append_time)
 
 
 def decode_columns(data: Buffer, count: int, base_offset: int) -> Iterator[Columns]:
-    """Decode as :func:`decode_records`, but offsets, keys and values alone, without objects."""
+    """Decode as :func:`decode_records`, but only offsets, keys and values, into columns."""
     for first, columns in _decode(data, count):
         if columns.blocks is not None:
             read_headers(columns.blocks)
@@ -233,7 +233,7 @@ def decode_columns(data: Buffer, count: int, base_offset: int) -> Iterator[Colum
 def decode_marks(
     data: Buffer, count: int, base_offset: int, base_timestamp: int, append_time: Optional[int]
 ) -> Iterator[Marks]:
-    """Decode as :func:`decode_records`, but without an object for each record."""
+    """Decode as :func:`decode_records`, but without an object per record."""
     for first, columns in _decode(data, count, _MarkColumns):
         if columns.blocks is not None:
             read_headers(columns.blocks)
@@ -244,7 +244,7 @@ def decode_marks(
 
 
 def decode_batch(batch: Group) -> Iterator[RecordColumns]:
-    """Decode a single batch as :func:`decode_records`, but everything as columns."""
+    """Decode a single batch as :func:`decode_records`, but all fields into columns."""
     (data,), (count,), (base_offset,), (time,) = batch[:4]
     for first, columns in _decode(data, count):
         offsets = columns.offsets([base_offset + first])
@@ -254,9 +254,9 @@ def decode_batch(batch: Group) -> Iterator[RecordColumns]:
 
 def decode_group(group: Group) -> RecordColumns:
     """
-    Decode the records of some batches all at once.
+    Decode the records of some batches together.
 
-    Raises ``ProtocolError`` when any of them is malformed, without saying which.
+    Raises ``ProtocolError`` if any of them is malformed, without saying which.
     """
     buf = b''.join([*group.data, bytes(PADDING)])
     ends = list(accumulate(map(len, group.data)))
@@ -271,11 +271,11 @@ def decode_group(group: Group) -> RecordColumns:
 def _decode(
     data: Buffer, count: int, columns_of: Callable[[List[Section]], _Columns] = _Columns
 ) -> Iterator[Tuple[int, _Columns]]:
-    """Decode up to :data:`CHUNK` records at a time; yield the number of the first with them."""
+    """Decode up to :data:`CHUNK` records at a time; yield them with the number of the first."""
     stop = len(data)
-    # Some bytes behind for the last record's look ahead.
+    # Padding, because decoding the last record reads ahead.
     buf = b''.join((data, bytes(PADDING)))
-    del data  # it may be large, and one copy is enough
+    del data  # it may be large
     pos = 0
     for first in range(0, count, CHUNK):
         last = min(count, first + CHUNK)
@@ -287,18 +287,18 @@ def _decode(
 
 
 def _decode_guarded(buf: bytes, pos: int, stop: int, columns: _Columns) -> int:
-    """Decode the sections of columns; return the position behind them."""
+    """Decode the sections of columns; return the position after them."""
     try:
         pos = _decode_sections(buf, pos, stop, columns)
     except (struct.error, IndexError):
-        raise ProtocolError('the records of a batch reach behind its end') from None
+        raise ProtocolError('the records of a batch exceed it') from None
     if pos > stop:
-        raise ProtocolError('the records of a batch reach behind its end')
+        raise ProtocolError('the records of a batch exceed it')
     return pos
 
 
 def _decode_sections(buf: bytes, pos: int, stop: int, columns: _Columns) -> int:
-    """Decode the sections of columns, the fastest way first; return the position behind them."""
+    """Decode the sections of columns, the fastest method first; return the position after them."""
     sections = columns.sections
     counts = list(map(len, map(itemgetter(1), sections)))
     if sum(counts) > 2 and sections[-1][0] <= WIDE_OFFSETS - CHUNK:
@@ -317,7 +317,7 @@ def _decode_sections(buf: bytes, pos: int, stop: int, columns: _Columns) -> int:
 
 
 def _decode_stretch(buf: bytes, pos: int, stop: int, columns: _Columns) -> int:
-    """Decode what is left, the fastest way first; return the position behind it."""
+    """Decode what is left, the fastest method first; return the position after it."""
     count = sum(map(len, map(itemgetter(1), columns.sections)))
     (_, _, key, _, block), _ = decode_record(buf, pos, stop)
     if key is not None or block != NO_HEADERS:
@@ -337,11 +337,11 @@ def _decode_stretch(buf: bytes, pos: int, stop: int, columns: _Columns) -> int:
 
 def _check_end(pos: int, end: Optional[int]) -> None:
     if pos != end and end is not None:
-        raise ProtocolError('the records of a batch end elsewhere than it does')
+        raise ProtocolError('the size of a batch differs from that of its records')
 
 
 def _even(buf: bytes, pos: int, stop: int, columns: _Columns) -> int:
-    """Decode runs of records of one size, as long as there are any; return where the last ends."""
+    """Decode runs of records of equal size, as long as there are any; return their end."""
     for first, wanted, end in columns.left():
         last = first + len(wanted)
         while first < last:
@@ -361,7 +361,7 @@ def _even(buf: bytes, pos: int, stop: int, columns: _Columns) -> int:
 
 def _even_batches(buf: bytes, pos: int, columns: _Columns) -> int:
     """
-    Decode the next batches that are equal but for what their records hold.
+    Decode the next batches that differ only in the content of their records.
 
     Return where the last ends, ``pos`` if there are none. A record is larger from number 64 on,
     because its offset delta is, so there are two runs, each through all of the batches.
@@ -398,7 +398,7 @@ def _even_batches(buf: bytes, pos: int, columns: _Columns) -> int:
 def _repeated_run(
     data: bytes, first: int, last: int, times: int, like: _Columns
 ) -> Optional[_Columns]:
-    """Decode records whose numbers begin anew so often; None if they are not all of one size."""
+    """Decode records with repeated numbers; None if they are not all of equal size."""
     buf = data + bytes(PADDING)
     run = measure_run(buf, 0, len(data), first, last, times)
     deltas = None if run is None else run.deltas(buf, 0)
@@ -432,7 +432,7 @@ def _add_run(buf: bytes, pos: int, run: RecordRun, columns: _Columns) -> None:
 
 
 def _plain_strides(buf: bytes, pos: int, stop: int, columns: _Columns) -> int:
-    """Decode records without key and headers; stop early where that or the strides do not fit."""
+    """Decode records without key and headers; stop early at others."""
     values = columns.values
     add_value, add_delta = values.append, columns.deltas.append
     widths = widths_at(buf, pos) or _SMALL
@@ -443,7 +443,7 @@ def _plain_strides(buf: bytes, pos: int, stop: int, columns: _Columns) -> int:
     size, delta, offset, key = ahead(buf, pos - ahead_bytes)
     misses = 0
     for first, offsets, end in columns.left():
-        first -= len(values)  # the number of a record is this and its index
+        first -= len(values)  # the number of a record is this plus its index
         for wanted in offsets:
             tries = 0
             while True:
@@ -484,7 +484,7 @@ def _plain_strides(buf: bytes, pos: int, stop: int, columns: _Columns) -> int:
 
 
 def _stride_at(buf: bytes, pos: int) -> Optional[Stride]:
-    """Return how to read records like the one at ``pos``, None for one that is too unusual."""
+    """Return the format for records like the one at ``pos``, None for an unusual one."""
     widths = widths_at(buf, pos)
     if widths is None or not widths.headers:
         return None
@@ -492,7 +492,7 @@ def _stride_at(buf: bytes, pos: int) -> Optional[Stride]:
 
 
 def _full_strides(buf: bytes, pos: int, stop: int, columns: _Columns) -> int:
-    """Decode records of any kind; stop early where strides do not fit."""
+    """Decode records of any kind; stop early if no stride fits."""
     assert columns.keys is not None and columns.blocks is not None
     values = columns.values
     add_value, add_delta = values.append, columns.deltas.append
@@ -506,7 +506,7 @@ def _full_strides(buf: bytes, pos: int, stop: int, columns: _Columns) -> int:
     size, delta, offset, key_size = ahead(buf, pos - ahead_bytes)
     misses = 0
     for first, offsets, end_of_section in columns.left():
-        first -= len(values)  # the number of a record is this and its index
+        first -= len(values)  # the number of a record is this plus its index
         for wanted in offsets:
             tries = 0
             while True:
@@ -523,7 +523,8 @@ def _full_strides(buf: bytes, pos: int, stop: int, columns: _Columns) -> int:
                         delta = delta_
                         pos += step
                         break
-                    # Mostly only the headers have another length, and all before them is right.
+                    # Usually only the length of the headers differs, and all fields before them are
+                    # right.
                     start = pos + key_sizes[key_raw] + (1 if raw < 256 else 2)
                     behind, end = start + lengths[raw >= 256][length], pos + step - ahead_bytes
                     if behind < end:
@@ -565,7 +566,7 @@ def _layouts(buf: bytes, pos: int, stop: int, columns: _Columns) -> int:
     this = other = layout((widths_at(buf, pos) or _SMALL)[:4])
     unpack, sizes, deltas, lengths, head, key_at = this
     for first, offsets, end_of_section in columns.left():
-        first -= len(values)  # the number of a record is this and its index
+        first -= len(values)  # the number of a record is this plus its index
         for wanted in offsets:
             tries = 0
             while True:

@@ -1,10 +1,9 @@
 """
-The records inside a batch of magic 2, encoded a whole batch at a time.
+An encoder of the records in a batch of magic 2, which encodes a whole batch at a time.
 
-Owns the bytes behind the batch header, before compression; the header belongs to
-:mod:`kafka.record.default_records`. Instead of a loop over records the columns of the batch are put
-through ``map``, ``zip`` and one ``join``, which run without Python code for each record. The oracle
-is the writer in ``test/record/oracle.py``.
+It encodes the bytes after the batch header, before compression; the header is encoded by
+:mod:`kafka.record.default_records`. Columns of records are processed by ``map``, ``zip`` and one
+``join``, without Python code per record. The oracle is the writer in ``test/record/oracle.py``.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from kafka.record.util import VARINTS
 
 RecordFields = Tuple[int, Optional[bytes], Optional[bytes], Sequence[Header]]
 
-# Timestamps in a batch up to which each has tables of its own.
+# The maximum number of timestamps in a batch for which each has tables of its own.
 _MOST_TIMES = 64
-# Offset deltas of which the varints are kept.
+# The number of offset deltas whose varints are cached.
 _KEPT = 8192
 
 
@@ -40,7 +39,7 @@ def encode_records(records: Sequence[RecordFields], base_timestamp: int) -> byte
     """
     Encode the records of one batch.
 
-    ``records`` holds ``(timestamp_ms, key, value, headers)``; offset deltas count up from 0,
+    ``records`` has ``(timestamp_ms, key, value, headers)``; offset deltas count up from 0,
     timestamps are written as deltas to ``base_timestamp``. Raises ``TypeError`` naming the first
     field of a wrong type, ``ProtocolError`` for numbers out of range.
     """
@@ -58,9 +57,9 @@ def encode_records(records: Sequence[RecordFields], base_timestamp: int) -> byte
 
 def encode_messages(keys: Sequence[Optional[bytes]], values: Sequence[Optional[bytes]]) -> bytes:
     """
-    Encode keys and values as records that have the base timestamp and no headers.
+    Encode keys and values as records with the base timestamp and without headers.
 
-    For messages of the old eras, many of which share one key. Raises as :func:`encode_records`.
+    For messages of 0.9.5, many of which share one key. Raises as :func:`encode_records`.
     """
     if not values:
         return b''
@@ -71,7 +70,7 @@ def encode_messages(keys: Sequence[Optional[bytes]], values: Sequence[Optional[b
         if keys.count(keys[0]) == len(keys):
             try:
                 return _encode_alike(keys[0], values)  # type: ignore[arg-type]
-            except TypeError:  # a look for None in all of them would be dear
+            except TypeError:  # a check for None in advance would cost too much
                 if None not in values:
                     raise
         return _encode_full(repeat(0), keys, values, [()], 0)
@@ -88,9 +87,9 @@ def encode_columns(
     """
     Encode columns of records, as a producer collects them.
 
-    ``keys`` and ``headers`` None mean that no record has any. ``deltas`` holds where a timestamp
-    begins and its distance (ms) to the base timestamp; the first begins at 0. Raises as
-    :func:`encode_records`.
+    ``keys`` and ``headers`` None mean that all are absent. ``deltas`` has the index of the first
+    record of each timestamp, and its distance (ms) to the base timestamp; the first index is 0.
+    Raises as :func:`encode_records`.
     """
     if not values:
         return b''
@@ -106,7 +105,7 @@ def encode_columns(
                 encoded = _encode_stamped(keys, values, deltas)  # type: ignore[arg-type]
                 if encoded is not None:
                     return encoded
-            except TypeError:  # a look for None in all of them would be dear
+            except TypeError:  # a check for None in advance would cost too much
                 if None not in values and (keys is None or None not in keys):
                     raise
         ends = [start for start, _ in deltas[1:]] + [len(values)]
@@ -122,14 +121,14 @@ def encode_columns(
 
 
 def encode_one(key: Optional[bytes], value: bytes) -> bytes:
-    """Encode a record that is alone in its batch and has no headers."""
+    """Encode the only record of a batch, without headers."""
     sized = b'\x01' if key is None else VARINTS[len(key)] + key
     body = b'\x00\x00\x00' + sized + VARINTS[len(value)] + value + b'\x00'
     return VARINTS[len(body)] + body
 
 
 def _complain(records: Sequence[Any], error: Exception) -> NoReturn:
-    """Raise what says which field of which record is wrong."""
+    """Raise an error that names the invalid field and its record."""
     for index, record in enumerate(records):
         if not isinstance(record, (tuple, list)) or len(record) != 4:
             raise TypeError('record %d must be (timestamp, key, value, headers)' % index) from error
@@ -155,10 +154,10 @@ def _complain(records: Sequence[Any], error: Exception) -> NoReturn:
 
 class _Heads(Dict[int, bytes]):
     """
-    Map a value's length to what stands before the offset delta of a record without headers.
+    Map a value's length to the bytes before the offset delta of a record without headers.
 
-    That is the header count of the record before, the record's length, the attributes and the
-    ``delta`` of the timestamp. ``width`` is how many bytes the offset delta has, ``key_bytes`` the
+    These are the header count of the record before, the record's length, the attributes and the
+    ``delta`` of the timestamp. ``width`` is the size of the offset delta, ``key_bytes`` that of the
     key with its length.
     """
 
@@ -176,7 +175,7 @@ class _Heads(Dict[int, bytes]):
 
 
 class _Middles(Dict[int, bytes]):
-    """Map a value's length to what stands before it: a null key and the length."""
+    """Map a value's length to the bytes before the value: a null key and the length."""
 
     def __missing__(self, length: int) -> bytes:
         if len(self) >= 65536:
@@ -186,7 +185,7 @@ class _Middles(Dict[int, bytes]):
 
 
 _MIDDLES = _Middles()
-# Where the varint of the offset delta becomes wider.
+# The offset deltas at which their varint becomes longer.
 _WIDENS = (0, 64, 8192, 1 << 20, 1 << 27, 1 << 31)
 
 
@@ -206,7 +205,7 @@ def _heads(lengths: List[int], key_bytes: int = 1) -> Iterable[bytes]:
 
 @lru_cache(maxsize=16)
 def _prefixes(length: int) -> List[bytes]:
-    """Return what stands before each of the first values when all have the same length."""
+    """Return the bytes before each of the first values, if all have the same length."""
     offsets = _offset_varints()
     heads = _heads([length] * len(offsets))
     middle = _MIDDLES[length]
@@ -243,7 +242,7 @@ def _heads_at(width: int, delta: int) -> _Heads:
 
 
 class _KeyedHeads(Dict[int, bytes]):
-    """As _Heads, by the length of key and value together; ``fixed`` is all else in the record."""
+    """As _Heads, by the length of key and value together; ``fixed`` is the rest of the record."""
 
     def __init__(self, fixed: int, delta: bytes) -> None:
         self.fixed = fixed + len(delta)
@@ -258,7 +257,7 @@ class _KeyedHeads(Dict[int, bytes]):
 
 @lru_cache(maxsize=256)
 def _keyed_heads_at(widths: int, delta: int) -> _KeyedHeads:
-    # Besides what the varints of offset, key and value need: attributes, header count.
+    # In addition to the varints of offset, key and value: attributes, header count.
     return _KeyedHeads(2 + widths, VARINTS[delta])
 
 
@@ -266,9 +265,9 @@ def _encode_stamped(
     keys: Optional[Sequence[bytes]], values: Sequence[bytes], deltas: Sequence[Tuple[int, int]]
 ) -> Optional[bytes]:
     """
-    Encode records without headers, of which many in a row have the same time.
+    Encode records without headers, many of which have the same timestamp.
 
-    None where lengths of keys or values have varints of different widths.
+    None if the varints of key or value lengths have different widths.
     """
     count = len(values)
     lengths = list(map(len, values))

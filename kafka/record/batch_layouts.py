@@ -1,9 +1,9 @@
 """
-What is known about records before they are read: tables of varints, layouts, ready-made formats.
+Prepared formats for decoding records: tables of varints, layouts, runs and strides.
 
 A *layout* is the widths of a record's varints. It is taken from one record and tried on the next
-ones, which mostly have the same; whoever uses it has to check that it fits, for which every
-table holds something impossible where a varint has another width.
+ones, which usually have the same; the decoder has to check that it fits, for which every table has
+an impossible value for varints of another width.
 """
 
 from __future__ import annotations
@@ -17,23 +17,25 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from kafka.record.formats import formats
 
-# A number that no valid record can hold, so that every comparison with it fails.
+# A number that no valid record contains, so that every comparison with it fails.
 WRONG = 1 << 40
-#: Records that are decoded together at most; each chunk begins with a multiple of it.
+#: The maximum number of records that are decoded together; each chunk begins with a multiple of it.
 CHUNK = 1000
-#: Offset deltas of at most two bytes, and of at most three; higher ones are left to decode_record.
+#: The ends of the ranges of offset deltas with two and with three bytes; higher ones are left to
+#: decode_record.
 TABLED_OFFSETS = 8192
 WIDE_OFFSETS = 1 << 20
 _WIDEST = 3
 if sys.flags.bytes_warning:
-    # Formats give those of three bytes as bytes; `python -b` warns of comparing them with numbers.
+    # Formats return three-byte deltas as bytes; `python -b` warns when those are compared with
+    # numbers.
     WIDE_OFFSETS, _WIDEST = TABLED_OFFSETS, 2
-#: What the fast ways may read behind the last record: the widest layout with a key of 63 bytes.
+#: The bytes after the last record that may be read: the widest layout with a key of 63 bytes.
 PADDING = 80
 
 
 class Tables:
-    """Numbers of one- and two-byte varints, by their byte or by both bytes as little-endian int."""
+    """Values of one- and two-byte varints, by their byte or by both bytes as little-endian int."""
 
     def __init__(self) -> None:
         """Fill the tables (under a millisecond)."""
@@ -48,7 +50,7 @@ class Tables:
             signed[low | 0x80 : low + 0x100 : 2] = range(first, last)
             signed[low | 0x81 : low + 0x100 : 2] = range(-first - 1, -last - 1, -1)
         small = [(n >> 1) ^ -(n & 1) if n < 128 else None for n in range(256)]
-        #: Lengths of fields; sizes of records, the varint itself counted (wrong ones are negative).
+        #: Lengths of fields; sizes of records including the varint (invalid ones are negative).
         self.lengths = (one, two)
         self.sizes = ([-WRONG if n == WRONG else n + 1 for n in one], sizes)
         self.deltas = (small, signed)
@@ -57,18 +59,18 @@ class Tables:
         for n in range(64, TABLED_OFFSETS):
             self.offsets.append(2 * n & 0x7F | 0x80 | n >> 6 << 8)
         raw = struct.pack('<%dH' % TABLED_OFFSETS, *self.offsets)
-        #: First and second byte of each offset delta.
+        #: The first and the second byte of each offset delta.
         self.offset_bytes = (raw[0::2], raw[1::2])
 
 
 @lru_cache(maxsize=None)
 def tables() -> Tables:
-    """Return the tables, made when first needed."""
+    """Return the tables, which are created on first use."""
     return Tables()
 
 
 class WideOffsets(NamedTuple):
-    """Offset deltas of three bytes of a chunk: each as bytes; the first bytes of all, and so on."""
+    """Three-byte offset deltas of a chunk: each as bytes; the first bytes of all, and so on."""
 
     values: List[bytes]
     planes: Tuple[bytes, bytes, bytes]
@@ -87,7 +89,7 @@ def wide_offsets(chunk: int) -> WideOffsets:
 
 
 def offsets_between(first: int, last: int) -> Sequence[Union[int, bytes]]:
-    """Return how the offset deltas of a chunk, or the beginning of one, come out of formats."""
+    """Return the offset deltas of a chunk, or of its beginning, as formats return them."""
     if last <= TABLED_OFFSETS:
         return tables().offsets[first:last]
     start = first % CHUNK
@@ -96,12 +98,12 @@ def offsets_between(first: int, last: int) -> Sequence[Union[int, bytes]]:
 
 
 def _width(buf: bytes, pos: int) -> int:
-    """Return how many bytes the varint at ``pos`` has; 3 stands for more, too."""
+    """Return the size of the varint at ``pos``; 3 means 3 or more."""
     return 1 if buf[pos] < 128 else 2 if buf[pos + 1] < 128 else 3
 
 
 def length_at(buf: bytes, pos: int, width: int) -> int:
-    """Return what a varint of one or two bytes says, WRONG if that is no length."""
+    """Return the length in a varint of one or two bytes, WRONG if it is invalid."""
     raw, high = buf[pos], 1 if width == 1 else buf[pos + 1]
     if width == 2:
         raw = raw & 127 | high << 7
@@ -109,7 +111,7 @@ def length_at(buf: bytes, pos: int, width: int) -> int:
 
 
 class Widths(NamedTuple):
-    """The widths of a record's varints and the size of its header block, 0 where unknown."""
+    """The widths of a record's varints and the size of its header block, 0 if unknown."""
 
     size: int
     delta: int
@@ -119,7 +121,7 @@ class Widths(NamedTuple):
 
 
 def widths_at(buf: bytes, pos: int) -> Optional[Widths]:
-    """Measure the record at ``pos``; None when it has widths that no layout is made for."""
+    """Measure the record at ``pos``; None if there is no layout for its widths."""
     start = pos
     size = _width(buf, pos)
     pos += size + 1
@@ -146,7 +148,7 @@ def widths_at(buf: bytes, pos: int) -> Optional[Widths]:
 
 
 class Layout(NamedTuple):
-    """How to read a record of certain widths: everything up to the value with one call."""
+    """The format of records with certain widths: one call reads everything up to the value."""
 
     unpack: List[Any]  # functions by the byte of the key's length
     sizes: List[int]
@@ -183,11 +185,11 @@ def layout(widths: Tuple[int, int, int, int]) -> Layout:
 
 class RecordRun(NamedTuple):
     """
-    How to read so many ``records`` of ``size`` bytes whose varints are equal but for the deltas.
+    A run of ``records`` records of ``size`` bytes whose varints are equal except for the deltas.
 
     ``text`` is a struct format for key, value and header block of one record, for the value alone
-    where ``plain`` tells that there are neither keys nor headers. The timestamp delta lies
-    ``delta_at`` bytes behind the beginning and has ``delta_bytes``.
+    if ``plain`` is true: neither keys nor headers exist. The timestamp delta is at
+    ``delta_at`` bytes after the start of the record and has ``delta_bytes``.
     """
 
     records: int
@@ -205,7 +207,7 @@ class RecordRun(NamedTuple):
         numbers = cast(List[int], tables().deltas[self.delta_bytes - 1]).__getitem__
         first = buf[start : end : self.size]
         if self.delta_bytes == 1:
-            if not first.translate(None, _EVEN):  # none is negative, or goes on
+            if not first.translate(None, _EVEN):  # none is negative or longer than a byte
                 return list(first.translate(_HALVES))
             return list(map(numbers, first)) if first.isascii() else None
         second = buf[start + 1 : end : self.size]
@@ -216,8 +218,10 @@ class RecordRun(NamedTuple):
         return list(map(numbers, struct.unpack('<%dH' % self.records, both)))
 
     def fields(self, buf: bytes, pos: int) -> List[bytes]:
-        """Return what ``text`` says of all records of a run that begins at ``pos``, in a row."""
-        # One tuple for 64 records: one for each would cost twice as much, and the collector's time.
+        """Return the fields of ``text`` of all records of a run that begins at ``pos``, in one
+        list."""
+        # One tuple for 64 records: a tuple per record would take twice the time, and that of the
+        # garbage collector.
         found: List[bytes] = []
         many, rest = divmod(self.records, _AT_ONCE)
         for _ in range(many):
@@ -238,7 +242,7 @@ def _fields_of_many(text: str) -> Any:
     return struct.Struct('<' + _AT_ONCE * text).unpack_from
 
 
-# Shorter runs are not worth proving.
+# The minimum length of a run.
 _LEAST_RUN = 64
 
 
@@ -246,13 +250,14 @@ def measure_run(
     buf: bytes, pos: int, stop: int, first: int, last: int, times: int = 1
 ) -> Optional[RecordRun]:
     """
-    Find out how many records from ``pos`` on have the same size and lengths, and offsets in order.
+    Find out how many records from ``pos`` on have the same size and lengths, and consecutive
+    offsets.
 
-    ``first`` is the number of the record at ``pos``, ``last`` that of the record where to stop.
-    None when there are fewer than 64. With ``times`` the numbers begin anew so often, none of them
-    is to be at 64 or 8192 in between, and it is all of the records up to ``stop`` or None. A column
-    of bytes is a slice with a step; what differs is found by stripping what is equal, without
-    Python code for each record.
+    ``first`` is the number of the record at ``pos``, ``last`` that of the record at which to stop.
+    None if there are fewer than 64. With ``times`` the numbers are repeated that many times, none
+    of them may be 64 or 8192 in between, and the result has all records up to ``stop`` or is None.
+    A column of bytes is a slice with a step; different bytes are found by stripping equal ones,
+    without Python code per record.
     """
     if (last - first) * times < _LEAST_RUN:
         return None
@@ -297,15 +302,16 @@ def measure_run(
     return RecordRun(count, size, text, widths.size + 1, widths.delta, null_keys, plain, value)
 
 
-# --- stretches: batches of one size
+# --- stretches: batches of equal size
 
 
 def stretches(counts: Sequence[int], ends: Sequence[int], least: int) -> List[int]:
     """
-    Return where stretches of batches end: of those of one size and number of records, of others.
+    Return the ends of stretches of batches: of those of one size and number of records, and of
+    others.
 
-    ``counts`` has the number of records of each batch, ``ends`` the position behind it. Batches of
-    one size are not told apart if they have fewer records together than ``least``.
+    ``counts`` has the number of records of each batch, ``ends`` the position after it. Batches of
+    equal size are not treated separately if they have fewer records together than ``least``.
     """
     found = [0]
     was_alike, place = True, 0
@@ -326,11 +332,11 @@ def stretches(counts: Sequence[int], ends: Sequence[int], least: int) -> List[in
 
 class Stride(NamedTuple):
     """
-    How to read records of certain widths one after the other.
+    The format of records with certain widths, for reading them one after the other.
 
     ``ahead`` reads the four numbers at the beginning of a record: size, timestamp delta, offset
-    delta and key length. ``steps[key length][size]`` then tells how to read the rest of that
-    record, and the same four numbers of the next record with it.
+    delta and key length. ``steps[key length][size]`` then has the format of the rest of that
+    record, which also reads the same four numbers of the next record.
     """
 
     ahead: Any
@@ -341,10 +347,10 @@ class Stride(NamedTuple):
 
 class _Steps(Dict[int, Tuple[Any, int, int]]):
     """
-    Map the raw size of a record to a function, the raw length of its value, and its whole size.
+    Map the raw size of a record to a function, the raw length of its value, and its total size.
 
-    The function reads key, value length, value, header block and the next record's numbers. A size
-    that is not possible is mapped to what never fits.
+    The function reads key, value length, value, header block and the next record's numbers. An
+    impossible size is mapped to a format that never fits.
     """
 
     def __init__(self, widths: Widths, key: int, ahead: str) -> None:
@@ -391,7 +397,7 @@ class _StepsByKey(Dict[int, Dict[int, Tuple[Any, int, int]]]):
 
 @lru_cache(maxsize=64)
 def stride(widths: Widths, keyed: bool) -> Stride:
-    """Return how to read records of these widths; ``widths.headers`` must be known."""
+    """Return the format for records of these widths; ``widths.headers`` must be known."""
     codes = ('', 'B', 'H', '3s')
     ahead = codes[widths.size] + 'x' + codes[widths.delta] + codes[widths.offset] + 'B'
     head = struct.Struct('<' + ahead)

@@ -1,8 +1,7 @@
 """
-Some messages of a partition as columns: what readers of the old eras see of records.
+Messages of a partition as columns of offset, key and value, for the consumers of 0.9.5.
 
-Owns the tuple only. Who needs offset, key and value of many messages takes them from here without
-an object for each; :mod:`kafka.record.record` has everything that a record says.
+Without an object per message; :mod:`kafka.record.record` has all fields of a record.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ Fields = Tuple[int, Optional[bytes], Optional[bytes]]
 
 
 class Columns(NamedTuple):
-    """Offsets, keys and values of messages; ``keys`` None means that no message has any."""
+    """Offsets, keys and values of messages; ``keys`` None means that all keys are null."""
 
     offsets: Sequence[int]
     keys: Optional[Sequence[Optional[bytes]]]
@@ -42,21 +41,21 @@ class Columns(NamedTuple):
         )
 
     def last_offset(self) -> int:
-        """Return the largest offset, which is the last but in logs that are out of order."""
+        """Return the largest offset, which is the last except in logs that are out of order."""
         return self.offsets[-1] if isinstance(self.offsets, range) else max(self.offsets)
 
     def sizes(self) -> Iterator[int]:
-        """Yield the length of key and value of each message, together."""
+        """Yield the size of key and value of each message, together."""
         for _, key, value in self.fields():
             yield len(key or b'') + len(value or b'')
 
     def no_more_than(self, size: int) -> bool:
-        """Tell quickly whether key and value together can't be larger; False: look at each."""
+        """Return True if no key and value together can be larger than a size; False: check each."""
         largest = _longest(self.values) + (0 if self.keys is None else _longest(self.keys))
         return largest <= size
 
     def size(self) -> int:
-        """Return the length of all keys and values together."""
+        """Return the size of all keys and values together."""
         return _length(self.values) + (0 if self.keys is None else _length(self.keys))
 
 

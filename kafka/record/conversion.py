@@ -1,14 +1,14 @@
 """
-Move records between the message sets of 0.8 and the batches of 0.11, as brokers did for clients.
+Conversion between the message sets of 0.8 and the batches of 0.11, as brokers did it for clients.
 
-Owns the conversion of whole sets: what a message set of magic 0 or 1 becomes as one batch of magic
-2, and the other way round, with the limit that a fetch of version 0 puts on a partition. Bytes are
-read and written by :mod:`kafka.record.memory_records` and its neighbours; requests are translated
-in :mod:`kafka.protocol.translation`.
+It converts a message set of magic 0 or 1 to one batch of magic 2, and back, with the limit that a
+fetch of version 0 has for a partition. Bytes are decoded and encoded by
+:mod:`kafka.record.memory_records` and the modules of the formats; requests are translated in
+:mod:`kafka.protocol.translation`.
 
-Going up, a message gets a timestamp if it has none. Going down, it loses timestamp and headers;
-control batches vanish. Either way it gets a new CRC, so every old one is checked: damage must not
-pass for something sound.
+Up-conversion adds a timestamp if a message has none. Down-conversion drops timestamp and headers;
+control batches are left out. Both create new CRCs, so every old one is verified: corruption must
+not become undetectable.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from kafka.record.legacy_records import encode_message_set
 from kafka.record.memory_records import MemoryRecords, Run
 from kafka.record.util import Buffer
 
-# Bytes of an entry of magic 0 besides key and value: offset, size, CRC, magic, attributes and the
+# Size of an entry of magic 0 without key and value: offset, size, CRC, magic, attributes and the
 # two lengths.
 ENTRY_OVERHEAD = 26
 
 LARGEST_OFFSET = 2**63 - 1
 
-# How far one set may grow while it is converted, in bytes of memory, and what a message takes there
-# besides key and value. Batches that expand to millions of tiny messages would take gigabytes; what
-# is left out is fetched again.
+# The maximum memory for a set while it is converted, and the overhead of a message. Batches that
+# expand to millions of tiny messages would take gigabytes; messages that are left out are fetched
+# again.
 MAX_SET_BYTES = 256 * 1024 * 1024
 MESSAGE_OVERHEAD = 400
 
 
 class MessageSet:
     """
-    Records as a message set of magic 0, and how far they reach.
+    Records as a message set of magic 0, and the offsets that it covers.
 
-    Attributes: end: the offset after the last message, or the offset that was wanted; next_offset:
-    no message lies between ``end`` and this offset; columns: the messages, which are written only
-    when ``data`` is looked at (none: ``data`` holds a part of one, or nothing).
+    Attributes: end: the offset after the last message, or the wanted offset; next_offset: there are
+    no messages between ``end`` and this offset; columns: the messages, which are encoded when
+    ``data`` is read (without columns ``data`` is a part of one, or empty).
     """
 
     __slots__ = ('_data', 'columns', 'end', 'next_offset')
@@ -63,7 +63,7 @@ class MessageSet:
         mine = self.data, self.end, self.next_offset
         return mine == (other.data, other.end, other.next_offset)
 
-    __hash__ = None  # type: ignore[assignment]  # equal ones may be written or not
+    __hash__ = None  # type: ignore[assignment]  # equal ones may be encoded or not
 
     @property
     def data(self) -> bytes:
@@ -73,7 +73,7 @@ class MessageSet:
         return self._data
 
     def __len__(self) -> int:
-        """Return the size in bytes; nothing is written for that."""
+        """Return the size in bytes, without encoding."""
         if not self.columns:
             return len(self._data)
         return sum(ENTRY_OVERHEAD * len(part.values) + part.size() for part in self.columns)
@@ -88,9 +88,9 @@ def up_convert(message_set: Optional[Buffer], now_ms: int) -> Optional[bytes]:
     """
     Return one batch of magic 2 with the messages of a set of magic 0 or 1; None if it has none.
 
-    The batch has the codec of the first wrapper. ``now_ms`` is the timestamp of messages that have
-    none. Raises ``ChecksumError`` for a wrong CRC, ``ProtocolError`` for other damage and for magic
-    2, ``UnsupportedCodecError``.
+    The batch has the codec of the first wrapper. ``now_ms`` is the timestamp of messages without
+    one. Raises ``ChecksumError`` for a wrong CRC, ``ProtocolError`` for other invalid bytes and for
+    magic 2, ``UnsupportedCodecError``.
     """
     memory = MemoryRecords(message_set, check_inner_crcs=True)
     if memory.partial:
@@ -112,17 +112,17 @@ def down_convert(records: Optional[Buffer], wanted: int, max_bytes: int) -> Mess
     """
     Return the records from offset ``wanted`` on as a message set of magic 0, without wrappers.
 
-    A message whose entry is larger than ``max_bytes`` ends the set; if it is the first, it comes
-    cut off after ``max_bytes``, as 0.8 to 0.10.0 sent it, and consumers enlarge their buffer. That
-    does not concern a compressed batch which itself is small enough: there, the batch was the
+    A message whose entry is larger than ``max_bytes`` ends the set; if it is the first, it is
+    truncated to ``max_bytes``, as by 0.8 to 0.10.0, so that consumers enlarge their buffer. This
+    does not apply to a compressed batch which itself is small enough: there, the batch was the
     message. The set as a whole may be larger than ``max_bytes``: brokers send whole batches, and
-    whatever was left out would have to be sent, and read, again. It ends beyond
-    :data:`MAX_SET_BYTES`. Records that are nothing but the beginning of a batch come as they are,
+    messages that are left out would have to be sent, and read, again. It ends beyond
+    :data:`MAX_SET_BYTES`. Records that are only the beginning of a batch are returned unchanged,
     up to ``max_bytes``.
 
-    Raises ``ChecksumError``, ``ProtocolError`` or ``UnsupportedCodecError`` if the first batch
-    that counts cannot be read; one further behind ends the set. ``ProtocolError`` too if all
-    batches end before ``wanted``: a broker that sends them would be asked for ever.
+    Raises ``ChecksumError``, ``ProtocolError`` or ``UnsupportedCodecError`` if the first relevant
+    batch is invalid; a later invalid one ends the set. Also ``ProtocolError`` if all batches end
+    before ``wanted``: a broker that sends them would be asked forever.
     """
     messages: List[Columns] = []
     reached = wanted
@@ -144,7 +144,7 @@ def down_convert(records: Optional[Buffer], wanted: int, max_bytes: int) -> Mess
                         fragment = _written(large)[:max_bytes]
                     break
                 if room <= 0:
-                    reached = wanted  # there may be more: only what was read counts
+                    reached = wanted  # there may be more: only messages that were read count
                     break
             reached = batch.next_offset
         else:
@@ -152,7 +152,7 @@ def down_convert(records: Optional[Buffer], wanted: int, max_bytes: int) -> Mess
                 fragment = bytes(records[:max_bytes])
             elif batch is not None and reached == wanted:
                 raise ProtocolError(
-                    'records up to offset %d where %d was asked for' % (batch.last_offset, wanted)
+                    'records up to offset %d, but %d was requested' % (batch.last_offset, wanted)
                 )
     except KafkaError:
         if reached == wanted and not messages:
@@ -163,9 +163,9 @@ def down_convert(records: Optional[Buffer], wanted: int, max_bytes: int) -> Mess
 
 def _read(batch: Run, wanted: int, messages: List[Columns], room: int) -> int:
     """
-    Append what is wanted, until ``room`` bytes are used up; return how many are left.
+    Append the wanted messages, until ``room`` bytes are used; return the remaining number of bytes.
 
-    When an error is raised, the messages before it are there.
+    When an error is raised, the messages before it have been appended.
     """
     for part in batch.columns():
         part = part.since(wanted)
@@ -188,8 +188,8 @@ def _read(batch: Run, wanted: int, messages: List[Columns], room: int) -> int:
 def _first_too_large(
     batch: Run, messages: List[Columns], start: int, max_bytes: int
 ) -> Optional[Columns]:
-    """Cut off the messages from the first beyond the limit on, and return that one, or None."""
-    # The entry of a single message is never larger than the batch it comes in.
+    """Remove the messages from the first one beyond the limit on, and return that one, or None."""
+    # The entry of a single message is never larger than its batch.
     if batch.size_in_bytes <= max_bytes:
         return None
     most = max_bytes - ENTRY_OVERHEAD

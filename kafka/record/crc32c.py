@@ -1,8 +1,8 @@
 """
 CRC-32C (Castagnoli), the checksum of record batches of magic 2.
 
-Owns the choice between a wheel (``crc32c`` or ``google-crc32c``, looked for when the first
-checksum is wanted) and :func:`crc32c_by_lanes`, which needs the standard library alone.
+An installed package (``crc32c`` or ``google-crc32c``, searched for when the first checksum is
+needed) is used, or :func:`crc32c_by_lanes`, which only needs the standard library.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kafka.record.util import Buffer
 
 _POLYNOMIAL = 0x82F63B78
 _MASK = 0xFFFFFFFF
-# Bytes of a lane: more of them mean fewer lanes to join but shorter vectors.
+# Size of a lane: larger ones mean fewer lanes to join but shorter vectors.
 _LANE = 32
 
 
@@ -45,12 +45,12 @@ def _advance(register: int, data: bytes) -> int:
 
 def crc32c_by_lanes(data: Buffer) -> int:
     """
-    Return the CRC-32C of ``data`` as an unsigned 32-bit integer, with the standard library alone.
+    Return the CRC-32C of ``data`` as an unsigned 32-bit integer, with the standard library only.
 
-    The data is cut into lanes of 32 bytes whose registers advance together: the low bytes of all
-    registers are one ``bytes`` object, and so on, so that a table look-up is ``bytes.translate``
-    and an exclusive or is one of big integers. In the end neighbouring lanes are joined until
-    one is left. A loop over bytes would run Python code for each of them.
+    The data is divided into lanes of 32 bytes whose registers are updated together: the low bytes
+    of all registers are one ``bytes`` object, and so on, so that a table lookup is
+    ``bytes.translate`` and an exclusive or is one of big integers. At the end neighbouring lanes
+    are joined until one is left. A loop over bytes would run Python code for each of them.
     """
     data = bytes(data)
     lanes = len(data) // _LANE
@@ -102,7 +102,7 @@ def _join(planes: List[bytes], lanes: int) -> int:
 @lru_cache(maxsize=None)
 def _shift(level: int) -> Tuple[List[int], List[List[bytes]]]:
     """
-    Return what ``_LANE << level`` zero bytes make of a register.
+    Return the effect of ``_LANE << level`` zero bytes on a register.
 
     First as the images of the 32 bits, then as tables: by the register's byte, by the result's
     byte.
@@ -140,7 +140,7 @@ def _implementation() -> Callable[[Any], int]:
         google = import_late('google_crc32c')
     except ImportError:
         return crc32c_by_lanes
-    return lambda data: int(google.value(bytes(data)))  # it takes nothing but bytes
+    return lambda data: int(google.value(bytes(data)))  # it accepts only bytes
 
 
 def crc32c(data: Buffer) -> int:
@@ -148,4 +148,4 @@ def crc32c(data: Buffer) -> int:
     return _implementation()(data)
 
 
-calc_crc32c = crc32c  # as 1.4 called it, in kafka.record.util
+calc_crc32c = crc32c  # its name in kafka.record.util (1.4)

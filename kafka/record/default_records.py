@@ -1,9 +1,8 @@
 """
-Record batches of magic 2 (KIP-98, Kafka 0.11): encode a whole batch, read one.
+Record batches of magic 2 (KIP-98, Kafka 0.11): encoding a whole batch, and reading one.
 
-Owns the batch header and the records inside. Walking several batches is
-:mod:`kafka.record.memory_records`; message sets of magic 0 and 1 are
-:mod:`kafka.record.legacy_records`.
+Several batches in a buffer are read by :mod:`kafka.record.memory_records`; message sets of magic 0
+and 1 by :mod:`kafka.record.legacy_records`.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ _MIN_RECORD_BYTES = 7
 
 
 class BatchHeader(NamedTuple):
-    """The fields of a batch's header as they lie on the wire; ``length`` counts what follows it."""
+    """The fields of a batch's header as on the wire; ``length`` is the size of what follows it."""
 
     base_offset: int
     length: int
@@ -89,7 +88,7 @@ def encode_batch(
     """
     Encode one batch of magic 2.
 
-    ``records`` holds ``(timestamp_ms, key, value, headers)``; headers are ``(str, bytes or None)``.
+    ``records`` has ``(timestamp_ms, key, value, headers)``; headers are ``(str, bytes or None)``.
     Offsets count up from ``base_offset``. ``timestamp_type`` is 0 for create time, 1 for log append
     time; ``max_timestamp`` (ms) None means the largest of the records. Raises ``TypeError`` for
     records of other types, ``ProtocolError`` for numbers out of range, ``UnsupportedCodecError``.
@@ -132,9 +131,9 @@ def encode_message_batch(
     compresslevel: Optional[int] = None,
 ) -> bytes:
     """
-    Encode one batch of magic 2 of keys and values that all get one ``timestamp`` (ms).
+    Encode one batch of magic 2 of keys and values that share one ``timestamp`` (ms).
 
-    What a producer of the old eras sends. Raises as :func:`encode_batch`.
+    For the producers of 0.9.5. Raises as :func:`encode_batch`.
     """
     payload = encode_messages(keys, values)
     if codec:
@@ -163,9 +162,9 @@ def encode_column_batch(
     """
     Encode one batch of magic 2 of columns, as a producer collects them.
 
-    ``keys`` and ``headers`` None mean that no record has any; ``stamps`` holds where a timestamp
-    begins and the timestamp (ms), the first one at 0. ``records`` are the columns if somebody has
-    encoded them. Raises as :func:`encode_batch`.
+    ``keys`` and ``headers`` None mean that all are absent; ``stamps`` has the index of the first
+    record of each timestamp, and the timestamp (ms), the first index is 0. ``records`` are the
+    encoded columns if they were encoded before. Raises as :func:`encode_batch`.
     """
     base = stamps[0][1]
     if records is None:
@@ -208,8 +207,8 @@ def encode_single(
 ) -> bytearray:
     """Encode one batch of magic 2 with one record, without headers, and not compressed.
 
-    The same bytes as encode_column_batch() makes, of bytes only. Arguments: timestamp: ms.
-    Raises: struct.error for a number that is out of range.
+    The same bytes as from encode_column_batch(), for bytes only. Arguments: timestamp: ms.
+    Raises: struct.error for a number out of range.
     """
     rest = _CHECKED.pack(
         0, 0, timestamp, timestamp, producer_id, producer_epoch, base_sequence, 1
@@ -222,7 +221,7 @@ def _assemble(payload: bytes, header: Tuple[int, ...]) -> bytes:
 
 
 def _assembled(payload: Buffer, header: Tuple[int, ...]) -> bytearray:
-    """Put header (a BatchHeader's fields) and records together, and the checksum in its place."""
+    """Join header (a BatchHeader's fields) and records, and insert the checksum."""
     try:
         batch = bytearray(HEADER.pack(*header))
     except struct.error as error:
@@ -236,9 +235,9 @@ def _assembled(payload: Buffer, header: Tuple[int, ...]) -> bytearray:
 
 class DefaultRecordBatch:
     """
-    Read one batch of magic 2 out of a buffer that holds exactly this batch.
+    Read one batch of magic 2 from a buffer with exactly this batch.
 
-    The header is read at once, records when the batch is iterated (again at every iteration).
+    The header is read by the constructor, records when the batch is iterated (each time).
     """
 
     __slots__ = ('_buffer', '_limit', 'header')
@@ -251,8 +250,8 @@ class DefaultRecordBatch:
         """
         Read the header.
 
-        ``max_decompressed_bytes`` bounds the records' size after decompression. Raises
-        ``ProtocolError`` when the header is incomplete or contradicts the buffer.
+        ``max_decompressed_bytes`` limits the size of the records after decompression. Raises
+        ``ProtocolError`` if the header is incomplete or contradicts the buffer.
         """
         self._buffer = memoryview(buffer)
         self._limit = max_decompressed_bytes
@@ -268,17 +267,17 @@ class DefaultRecordBatch:
 
     @property
     def base_offset(self) -> int:
-        """Offset of the first record that was written (compaction may have removed it)."""
+        """Offset of the first record as written (compaction may have removed it)."""
         return self.header.base_offset
 
     @property
     def last_offset(self) -> int:
-        """Offset of the last record that was written (compaction may have removed it)."""
+        """Offset of the last record as written (compaction may have removed it)."""
         return self.header.base_offset + self.header.last_offset_delta
 
     @property
     def next_offset(self) -> int:
-        """Offset from which to fetch on."""
+        """Offset of the next fetch."""
         return self.last_offset + 1
 
     @property
@@ -298,12 +297,12 @@ class DefaultRecordBatch:
 
     @property
     def is_control(self) -> bool:
-        """Whether the batch holds an end-of-transaction marker, not user data."""
+        """Whether the batch contains an end-of-transaction marker, not user data."""
         return bool(self.header.attributes & CONTROL_MASK)
 
     @property
     def delete_horizon_ms(self) -> Optional[int]:
-        """When tombstones of this batch may go (KIP-534), None where no cleaner has set it."""
+        """When tombstones of this batch may be removed (KIP-534), None if it is not set."""
         if self.header.attributes & DELETE_HORIZON_MASK:
             return self.header.base_timestamp
         return None
@@ -315,7 +314,7 @@ class DefaultRecordBatch:
 
     @property
     def base_timestamp(self) -> int:
-        """Timestamp (ms) that the records' deltas are added to."""
+        """Timestamp (ms) to which the records' deltas are added."""
         return self.header.base_timestamp
 
     @property
@@ -340,7 +339,7 @@ class DefaultRecordBatch:
 
     @property
     def record_count(self) -> int:
-        """How many records the header promises."""
+        """The number of records in the header."""
         return self.header.record_count
 
     @property
@@ -350,29 +349,29 @@ class DefaultRecordBatch:
 
     @property
     def crc(self) -> int:
-        """The checksum that the batch carries."""
+        """The stored checksum."""
         return self.header.crc
 
     @property
     def attributes(self) -> int:
-        """Flags of the batch, as they lie on the wire."""
+        """The attributes, as on the wire."""
         return self.header.attributes
 
     @property
     def last_offset_delta(self) -> int:
-        """How far the last record that was written is from the first."""
+        """The offset of the last record as written, minus the base offset."""
         return self.header.last_offset_delta
 
-    # As 1.4 to 3.0 called them.
+    # The names in 1.4 to 3.0.
     compression_type, is_control_batch, first_timestamp = codec, is_control, base_timestamp
     leader_epoch, records_count = partition_leader_epoch, record_count
 
     def validate_crc(self) -> bool:
-        """Tell whether the checksum is right (1.4)."""
+        """Return True if the checksum is right (1.4)."""
         return crc32c(self._buffer[ATTRIBUTES_POS:]) == self.header.crc
 
     def check_crc(self) -> None:
-        """Raise ``ChecksumError``, which names the offset, when the checksum is wrong."""
+        """Raise ``ChecksumError``, which names the offset, if the checksum is wrong."""
         if not self.validate_crc():
             raise ChecksumError('wrong CRC in record batch at offset %d' % self.base_offset)
 
@@ -380,7 +379,7 @@ class DefaultRecordBatch:
         """
         Decode the records, a thousand at a time.
 
-        Raises ``ProtocolError`` when the bytes are malformed or their number disagrees with the
+        Raises ``ProtocolError`` if the bytes are malformed or their number disagrees with the
         header, ``UnsupportedCodecError``.
         """
         append_time = self.header.max_timestamp if self.timestamp_type else None
@@ -392,11 +391,11 @@ class DefaultRecordBatch:
         )
 
     def columns(self) -> Iterator[Columns]:
-        """Decode as iteration does, but offsets, keys and values alone, without objects."""
+        """Decode as iteration does, but only offsets, keys and values, into columns."""
         return self._chunks(lambda data, count: decode_columns(data, count, self.base_offset))
 
     def record_columns(self) -> Iterator[RecordColumns]:
-        """Decode as iteration does, but without an object for each record."""
+        """Decode as iteration does, but without an object per record."""
         is_append_time = bool(self.timestamp_type)
         time = self.max_timestamp if is_append_time else self.base_timestamp
         offset, epoch = self.base_offset, self.partition_leader_epoch
@@ -407,7 +406,7 @@ class DefaultRecordBatch:
         )
 
     def marks(self) -> Iterator[Marks]:
-        """Decode as iteration does, but only what a broker checks, without objects."""
+        """Decode as iteration does, but only the fields that a broker checks, without objects."""
         append_time = self.header.max_timestamp if self.timestamp_type else None
         offset, timestamp = self.base_offset, self.base_timestamp
         return self._chunks(
@@ -416,9 +415,9 @@ class DefaultRecordBatch:
 
     def payload(self) -> bytes:
         """
-        Return the records as they are encoded, decompressed.
+        Return the records in encoded form, decompressed.
 
-        Raises ``ProtocolError`` when so many records cannot be in there, ``UnsupportedCodecError``.
+        Raises ``ProtocolError`` if the number of records is impossible, ``UnsupportedCodecError``.
         """
         count = self.header.record_count
         data = codecs.decompress(self.codec, self._buffer[HEADER.size :], 2, self._limit)
@@ -440,6 +439,6 @@ class DefaultRecordBatch:
 
 
 def __getattr__(name: str) -> Any:
-    """Find the builder that 1.4 had here."""
+    """Return the builder that 1.4 had here."""
     homes = ('DefaultRecordBatchBuilder', 'DefaultRecordMetadata')
     return look_up(globals(), name, dict.fromkeys(homes, 'kafka.record.batch_builders'))

@@ -1,9 +1,9 @@
 """
-Batches of one size, whose records are of one size too, as arrays of numpy.
+A fast path for batches of equal size with records of equal size, decoded into numpy arrays.
 
-Owns the short way for these: where each field of each record lies is computed and not looked for.
-Everything that is believed is checked, by columns of bytes through all of the batches; what does
-not fit is left to :mod:`kafka.record.vectors`, which reads any records and owns the rest.
+The positions of fields are computed instead of searched. All assumptions are verified, by columns
+of bytes through all of the batches; other batches are left to :mod:`kafka.record.vectors`, which
+reads any records.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from kafka.record.batch_layouts import TABLED_OFFSETS, WRONG, length_at, widths_
 class FieldArrays(NamedTuple):
     """The fields of records, as arrays; positions are those in the buffer, sizes are -1 for None.
 
-    ``behind`` is where the headers begin, ``ends`` where the record does. What nobody wants may be
-    None.
+    ``behind`` is where the headers begin, ``ends`` where the record does. Fields that are not
+    needed may be None.
     """
 
     timestamp_deltas: Any
@@ -31,7 +31,8 @@ class FieldArrays(NamedTuple):
 
 
 class _Block(NamedTuple):
-    """So many records of each batch, ``start`` bytes behind its beginning; fields as from there."""
+    """Records of each batch, from ``start`` bytes after its beginning; positions relative to
+    that."""
 
     timestamp_deltas: Any
     key: int
@@ -53,10 +54,10 @@ def even_fields(
     wanted: Collection[str],
 ) -> Optional[FieldArrays]:
     """
-    Read columns of batches, two or more, that lie so in the buffer and have so many records.
+    Read columns of batches, two or more, at these positions with these numbers of records.
 
-    None if they are not as even as that, in size and in distance: between them lie their heads, or
-    nothing. Offset deltas from 64 on have two bytes, so that a batch has records of two sizes.
+    None if their sizes or distances differ: between them are their headers, or nothing. Offset
+    deltas from 64 on have two bytes, so that a batch has records of two sizes.
     """
     batches, pos, records = len(ends), begins[0], counts[0]
     size, pitch = ends[0] - pos, begins[1] - pos
@@ -86,7 +87,7 @@ def even_fields(
 def _fields(
     np: Any, begins: List[int], blocks: List[_Block], wanted: Collection[str]
 ) -> FieldArrays:
-    """Return the fields that are wanted of batches which begin there, and have such blocks each."""
+    """Return the wanted fields of batches with these beginnings and these blocks each."""
     above = np.array(begins, dtype=np.int64)[:, None]
     starts = [np.arange(each.records, dtype=np.int64) * each.size + each.start for each in blocks]
 
@@ -114,7 +115,7 @@ def _fields(
 
 
 def _size_at(buf: bytes, pos: int) -> int:
-    """Return the size of the record at ``pos``; what is no size is negative."""
+    """Return the size of the record at ``pos``; negative if it is invalid."""
     widths = widths_at(buf, pos)
     if widths is None:
         return -1
@@ -126,7 +127,7 @@ def _block(
     np: Any, buf: bytes, pos: int, start: int, rows: Any, first: int, last: int
 ) -> Optional[_Block]:
     """
-    Look at the records ``first`` up to ``last`` of all batches; None if they are not even.
+    Check the records ``first`` up to ``last`` of all batches; None if they are not of equal size.
 
     ``rows`` has their bytes, a row for each batch; the batch at ``pos`` is the first.
     """
@@ -147,12 +148,12 @@ def _block(
     for place in (*range(widths.size), key_at, *range(length_at, value_at)):
         if not (view[:, :, place] == buf[at + place]).all():
             return None
-    # The byte that tells whether there are headers has to be the last if there are none.
+    # The header count has to be the last byte if it is zero.
     counts = view[:, :, behind]
     if counts.any() if widths.headers == 1 else not counts.all():
         return None
     numbers = np.arange(first, last)
-    # The second of three bytes is never the second of two.
+    # The second of three bytes never equals the second of two.
     for place, wanted in enumerate((numbers << 1 & 127 | (numbers > 63) << 7, numbers >> 6)):
         if place < widths.offset and not (view[:, :, offset_at + place] == wanted).all():
             return None

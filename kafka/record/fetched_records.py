@@ -1,11 +1,10 @@
 """
-The records that a broker sent of one partition, read batch by batch as columns.
+The records of one partition in a fetch response, read batch by batch as columns.
 
-Owns the way through the batches: where the next fetch has to begin, what must not be handed out
-(control batches; batches of aborted transactions, engine-semantics 4.4), and what to do where one
-cannot be read. What is inside of a batch belongs to :mod:`kafka.record.default_records` and
-:mod:`kafka.record.legacy_records`; whose partition it is, and from which offset on records are
-wanted, to ``kafka.consumer.fetch.completed_fetch``.
+It determines where the next fetch begins, skips control batches and batches of aborted transactions
+(read_committed, KIP-98), and reports invalid batches. The content of a batch is decoded by
+:mod:`kafka.record.default_records` and :mod:`kafka.record.legacy_records`; partition and wanted
+offset are handled by ``kafka.consumer.fetch.completed_fetch``.
 """
 
 from __future__ import annotations
@@ -34,9 +33,9 @@ from kafka.record.util import Buffer
 #: The fields of a BatchHeader.
 Header = Tuple[int, ...]
 
-# Batches with more records are decoded alone, a thousand at a time.
+# Batches with more records are decoded separately, a thousand at a time.
 _FEW_RECORDS = 500
-# No more records, or about so many bytes after decompression, are decoded together.
+# The maximum number of records, and the approximate bytes after decompression, to decode together.
 _ENOUGH_RECORDS = 1000
 _ENOUGH_BYTES = 1 << 18
 
@@ -53,11 +52,11 @@ _ABORT = 0
 
 class Extent(NamedTuple):
     """
-    What the heads of batches say, before anything is decoded or any checksum looked at.
+    The content of the batch headers, before anything is decoded or a checksum is verified.
 
-    ``next_offset`` is the one behind the last batch that is there as a whole, None where there is
-    none; ``next_epoch`` the leader epoch of that batch, -1 if unknown. ``end`` is where the whole
-    batches end, or the one begins whose head makes no sense.
+    ``next_offset`` is the one after the last complete batch, None without one; ``next_epoch`` the
+    leader epoch of that batch, -1 if unknown. ``end`` is where the complete batches end, or where a
+    batch with an invalid header begins.
     """
 
     next_offset: Optional[int]
@@ -67,10 +66,10 @@ class Extent(NamedTuple):
 
 class RawRecords(NamedTuple):
     """
-    The records of some batches of a partition as they are encoded, decompressed.
+    The records of some batches of a partition in encoded form, decompressed.
 
-    Those of each batch lie from one of ``begins`` to one of ``ends`` in the buffer; ``headers`` has
-    the fields of its BatchHeader.
+    Those of each batch are between one of ``begins`` and one of ``ends`` in the buffer; ``headers``
+    has the fields of its BatchHeader.
     """
 
     buffer: Buffer
@@ -80,7 +79,7 @@ class RawRecords(NamedTuple):
 
 
 def measure(view: Buffer) -> Extent:
-    """Walk over the heads of batches; ends at one that is cut off, or whose head makes no sense."""
+    """Read the headers of batches, up to one that is truncated or has an invalid header."""
     next_offset, epoch, pos, size = None, -1, 0, len(view)
     last = size - _LEAST_BYTES
     while pos <= last:
@@ -101,11 +100,11 @@ def measure(view: Buffer) -> Extent:
 
 class FetchedRecords:
     """
-    Read the records of one partition out of a fetch response, from the first batch to the last.
+    Read the records of one partition from a fetch response, from the first batch to the last.
 
-    Batches with few records are decoded together. One that cannot be read is an error each time it
-    is come to: nothing behind it is read. Attributes: ``extent``; ``offset``, where the batch
-    begins that cannot be read; ``error``, why, None as far as is known.
+    Batches with few records are decoded together. An invalid one raises an error each time it is
+    reached: nothing after it is read. Attributes: ``extent``; ``offset``, of the invalid batch;
+    ``error``, the reason, None if there is none so far.
     """
 
     __slots__ = (
@@ -135,22 +134,21 @@ class FetchedRecords:
         max_decompressed_bytes: int = DEFAULT_LIMIT_BYTES,
     ) -> None:
         """
-        Look at the heads of the batches in a buffer; None is taken as empty.
+        Read the headers of the batches in a buffer; None is an empty one.
 
-        ``aborted`` holds producer id and first offset of each transaction that was aborted, for
-        readers of committed records, None for those who read all. ``check_crcs`` False leaves out
-        the check of batches of magic 2. ``max_decompressed_bytes`` bounds what each batch may
-        expand to.
+        ``aborted`` has producer id and first offset of each aborted transaction, for
+        read_committed, None for read_uncommitted. ``check_crcs`` False skips the check of batches
+        of magic 2. ``max_decompressed_bytes`` limits the decompressed size of each batch.
         """
         self._view = memoryview(b'' if buffer is None else buffer)
-        self._whole = b''  # a copy of the buffer, made when messages of magic 0 or 1 are met
+        self._whole = b''  # a copy of the buffer, made for messages of magic 0 or 1
         self.extent = measure(self._view)
         self._check_crcs = check_crcs
         self._limit = max_decompressed_bytes
         self._isolation = None if aborted is None else Isolation(aborted)
         self._pos = 0
-        #: Of the batch at _pos, once it is known to be wanted: its end, and its header or, of magic
-        #: 0 and 1, the batch itself.
+        #: Of the batch at _pos, once it is known to be wanted: its end, and its header or, for
+        #: magic 0 and 1, the batch itself.
         self._end = 0
         self._header: Optional[Header] = None
         self._old: Optional[LegacyRecordBatch] = None
@@ -168,14 +166,14 @@ class FetchedRecords:
 
     def read(self) -> Optional[RecordColumns]:
         """
-        Return the next records, up to a thousand or so, None behind the last.
+        Return the next records, up to about a thousand, None after the last.
 
-        Raises ``ChecksumError``, ``ProtocolError`` and ``UnsupportedCodecError`` where a batch
-        cannot be read, the same one again at each call.
+        Raises ``ChecksumError``, ``ProtocolError`` and ``UnsupportedCodecError`` for an invalid
+        batch, the same one again at each call.
         """
         while self.has_more():
             if self.error is not None:
-                raise self.error.with_traceback(None)  # or it would grow with each
+                raise self.error.with_traceback(None)  # or the traceback would grow each time
             columns, self._peeked = self._peeked, None
             if columns is not None:
                 return columns
@@ -190,11 +188,11 @@ class FetchedRecords:
 
     def raw(self, since: int) -> Optional[RawRecords]:
         """
-        Return all batches that are wanted and reach offset ``since``, not decoded.
+        Return all wanted batches that reach offset ``since``, without decoding.
 
-        Instead of :meth:`read`, not beside it. Without compression nothing is copied. None where
-        there are messages of magic 0 or 1. Raises ``ChecksumError``, ``ProtocolError`` and
-        ``UnsupportedCodecError`` where a batch cannot be read.
+        To be used instead of :meth:`read`. Uncompressed batches are not copied. None if there are
+        messages of magic 0 or 1. Raises ``ChecksumError``, ``ProtocolError`` and
+        ``UnsupportedCodecError`` for an invalid batch.
         """
         begins: List[int] = []
         ends: List[int] = []
@@ -232,10 +230,10 @@ class FetchedRecords:
 
     def has_more(self) -> bool:
         """
-        Tell whether records follow, or a batch that cannot be read, and step over what is neither.
+        Return True if records or an invalid batch follow, and skip everything else.
 
-        A batch that is wanted is not decoded for that; its records may all have been compacted
-        away, or lie before the offset that was asked for.
+        A wanted batch is not decoded for that; compaction may have removed all of its records, or
+        they may be before the requested offset.
         """
         if self.error is not None or self._peeked is not None:
             return True
@@ -252,10 +250,10 @@ class FetchedRecords:
 
     def behind_error(self) -> int:
         """
-        Return from which offset on to read to leave out the batch that cannot be read.
+        Return the offset from which to read to skip the invalid batch.
 
-        No more than that batch is left out, if need be a part of it only: its head may be what is
-        broken. Never used on anything but the batch that ``error`` is about.
+        No more than that batch is skipped, possibly only a part of it, because its header may be
+        invalid. Only used for the batch of ``error``.
         """
         view, pos = self._view, self._pos
         offset, length, magic = _HEAD_AT(view, pos)
@@ -275,7 +273,7 @@ class FetchedRecords:
 
     def shed(self) -> int:
         """
-        Keep only what behind_error() looks at, and return its bytes; the buffer may go then.
+        Keep only the bytes that behind_error() needs, and return them; the buffer can be released.
 
         To be called when ``error`` is known: nothing else will be read.
         """
@@ -287,24 +285,24 @@ class FetchedRecords:
         self._pos, self._header, self._old = 0, None, None
         each: Optional[BaseException] = self.error
         while each is not None:
-            each.__traceback__ = None  # which has parts of the buffer
+            each.__traceback__ = None  # which refers to parts of the buffer
             each = each.__cause__ or each.__context__
         return len(self._view)
 
     def _fail(self, error: KafkaError) -> None:
-        """Stay at the batch that cannot be read."""
+        """Stay at the invalid batch."""
         if self._old is not None and not self._old.codec:
             self._pos = self._old.end  # of the messages before the broken one
         self.offset = int.from_bytes(self._view[self._pos : self._pos + 8], 'big', signed=True)
         self.error, self._chunks = error, None
 
     def _go_on(self, pos: int) -> None:
-        """Go behind what has been read."""
+        """Move past the batches that have been read."""
         self._pos = pos
         self._chunks = self._header = self._old = None
 
     def _find(self) -> bool:
-        """Find the next batch that is wanted."""
+        """Find the next wanted batch."""
         view = self._view
         while self._pos < self.extent.end:
             if view[self._pos + 16] < 2:
@@ -322,7 +320,7 @@ class FetchedRecords:
         return False
 
     def _is_cut_off(self, pos: int) -> bool:
-        """Tell whether the buffer ends inside of the batch at ``pos``."""
+        """Return True if the buffer ends inside the batch at ``pos``."""
         room = len(self._view) - pos - _ENTRY_HEAD_BYTES
         length = int.from_bytes(self._view[pos + 8 : pos + 12], 'big', signed=True)
         return room < MIN_MESSAGE_BYTES[0] or length > room
@@ -344,7 +342,8 @@ class FetchedRecords:
     # ------------------------------------------------------------ decoding
 
     def _open(self) -> Optional[RecordColumns]:
-        """Decode what was found, or begin to where it may be more than one wants at once."""
+        """Decode the batch that was found, or start to if it may be too large to decode at a
+        time."""
         if self._old is not None:
             self._chunks = self._old.record_columns()
             return None
@@ -360,13 +359,13 @@ class FetchedRecords:
         try:
             return decode_group(group)
         except ProtocolError:
-            # Again, one by one, to find out which it is.
+            # Again, one by one, to find out which one is invalid.
             self._alone_until, self._isolation = self._pos, before
             self._go_on(start)
             return None
 
     def _gather(self, header: Header) -> Group:
-        """Return a batch and those behind it that can be decoded with it; go behind them."""
+        """Return a batch and those after it that can be decoded with it; move past them."""
         kind = header[5] & TIMESTAMP_TYPE_MASK
         group = Group([], [], [], [], bool(kind), header[2])
         records = size = 0
@@ -401,7 +400,7 @@ class FetchedRecords:
                 break
             try:
                 found = self._look(pos)
-            except KafkaError:  # met again, as the next one
+            except KafkaError:  # raised again when it is the next one
                 break
         self._go_on(pos)
         self._header = found
@@ -409,26 +408,26 @@ class FetchedRecords:
 
 
 class Isolation:
-    """Which batches somebody may read who reads nothing that was aborted (engine-semantics 4.4)."""
+    """read_committed filter: tracks aborted producer ids and hides their batches (KIP-98)."""
 
     def __init__(self, aborted: Iterable[Tuple[int, int]]) -> None:
-        """Take producer id and first offset of each transaction that was aborted."""
-        #: First offset and producer id of those that have not been reached, the first one last.
+        """Take producer id and first offset of each aborted transaction."""
+        #: First offset and producer id of transactions not reached yet, the first one last.
         self._aborted = sorted(((first, who) for who, first in aborted), reverse=True)
-        #: Ids of the producers that are inside of one.
+        #: Ids of producers with an open aborted transaction.
         self._producers: Set[int] = set()
 
     def copy(self) -> Isolation:
-        """Return one that stands at the same place."""
+        """Return a copy with the same state."""
         other = Isolation(())
         other._aborted, other._producers = self._aborted[:], set(self._producers)
         return other
 
     def allows(self, batch: DefaultRecordBatch) -> bool:
         """
-        Tell whether a batch may be read; to be asked of each in the order of the log.
+        Return True if a batch may be read; must be called for each in the order of the log.
 
-        Raises ``ProtocolError`` for a control batch that makes no sense.
+        Raises ``ProtocolError`` for an invalid control batch.
         """
         who, aborted = batch.producer_id, self._aborted
         if who >= 0:
@@ -442,7 +441,7 @@ class Isolation:
 
 
 def _kind_of_control(batch: DefaultRecordBatch) -> int:
-    """Return 0 for an abort, 1 for a commit, more for what has nothing to do with transactions."""
+    """Return 0 for an abort, 1 for a commit, more for markers unrelated to transactions."""
     for record in batch:
         if record.key is None or len(record.key) < 4:
             break

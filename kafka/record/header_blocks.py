@@ -1,9 +1,9 @@
 """
-The headers of records of magic 2, from the bytes at the end of each record.
+Decoding of the headers of records of magic 2, from the bytes at the end of each record.
 
-Owns the block ``count, (name length, name, value length, value) ...``, all lengths varints, and
-its caches. Headers that repeat from record to record are looked up; those whose values differ, as
-ids of traces do, are read column by column; any others one by one.
+The block is ``count, (name length, name, value length, value) ...``, all lengths varints. Repeated
+headers are cached; headers with different values, such as trace ids, are read by columns; any
+others one by one.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from kafka.record.util import decode_varint
 
 Headers = Tuple[Header, ...]
 
-#: What a record without headers ends with.
+#: The end of a record without headers.
 NO_HEADERS = b'\x00'
 
-# Fewer blocks are not worth comparing.
+# The minimum number of blocks to compare.
 _LEAST_BLOCKS = 16
 
 
@@ -54,7 +54,7 @@ class _HeaderBlocks(Dict[bytes, Headers]):
     """
     Map the encoded headers of a record to the decoded tuple.
 
-    Headers repeat from record to record, and a look-up costs a twentieth of decoding them.
+    The same headers often recur, and a lookup costs a twentieth of decoding them.
     """
 
     def __missing__(self, raw: bytes) -> Headers:
@@ -67,7 +67,7 @@ class _HeaderBlocks(Dict[bytes, Headers]):
 
 
 class _HeaderSizes(Dict[bytes, int]):
-    """Map the encoded headers of a record to the bytes of names and values, -1 for none."""
+    """Map the encoded headers of a record to the size of names and values, -1 for no headers."""
 
     def __missing__(self, raw: bytes) -> int:
         size = size_of_headers(HEADERS[raw])
@@ -83,7 +83,7 @@ HEADER_SIZES = _HeaderSizes({NO_HEADERS: -1})
 
 
 def size_of_headers(headers: Sequence[Header]) -> int:
-    """Return how many bytes names and values have together, -1 for no headers."""
+    """Return the size of names and values together in bytes, -1 for no headers."""
     if not headers:
         return -1
     return sum(
@@ -102,7 +102,7 @@ def decode_headers(raw: bytes) -> Headers:
 
 
 def _short_headers(raw: bytes) -> Headers:
-    """Decode headers whose lengths have one byte each; LookupError when they are others."""
+    """Decode headers whose lengths have one byte each; LookupError for others."""
     headers = []
     pos = 1
     for _ in range(raw[0] >> 1):
@@ -137,7 +137,7 @@ def _sized(raw: bytes, pos: int) -> Tuple[Optional[bytes], int]:
     if size < 0:
         return None, pos
     if size > len(raw) - pos:
-        raise ProtocolError('a header of %d bytes reaches behind its record' % size)
+        raise ProtocolError('a header of %d bytes exceeds its record' % size)
     return raw[pos : pos + size], pos + size
 
 
@@ -145,7 +145,7 @@ def _sized(raw: bytes, pos: int) -> Tuple[Optional[bytes], int]:
 
 
 class EqualNames(Sequence[Headers]):
-    """Headers of records that all have the same names; ``columns`` holds the values of each."""
+    """Headers of records that all have the same names; ``columns`` has the values of each."""
 
     def __init__(self, names: Sequence[str], columns: Sequence[List[bytes]]) -> None:
         self.names = names
@@ -166,15 +166,15 @@ class EqualNames(Sequence[Headers]):
         return tuple((name, column[index]) for name, column in zip(self.names, self.columns))
 
     def __iter__(self) -> Iterator[Headers]:
-        """Make the headers of each record when they are asked for, without Python code for it."""
+        """Return an iterator of the headers of each record, without Python code per record."""
         return zip(*(zip(repeat(name), column) for name, column in zip(self.names, self.columns)))
 
 
 def read_headers(blocks: List[bytes]) -> Tuple[Sequence[Headers], Sequence[int]]:
     """
-    Decode the headers of many records, and tell their sizes, -1 for none.
+    Decode the headers of many records, and return their sizes too, -1 for no headers.
 
-    Raises ``ProtocolError`` for anything malformed.
+    Raises ``ProtocolError`` for malformed bytes.
     """
     first = blocks[0] if blocks else NO_HEADERS
     if blocks and first == blocks[-1] and blocks.count(first) == len(blocks):
@@ -183,7 +183,7 @@ def read_headers(blocks: List[bytes]) -> Tuple[Sequence[Headers], Sequence[int]]
         return list(map(HEADERS.__getitem__, blocks)), list(map(HEADER_SIZES.__getitem__, blocks))
     found = _equal_names(blocks)
     if found is not None:
-        # Names and values are what is left of a block without its lengths.
+        # Names and values are a block without its lengths.
         lengths = 1 + 2 * len(found.names)
         return found, list(map((-lengths).__add__, map(len, blocks)))
     headers = list(map(decode_headers, blocks))
@@ -196,10 +196,10 @@ def _equal_names(blocks: List[bytes]) -> Optional[EqualNames]:
         first = _short_headers(blocks[0])
     except LookupError:
         return None
-    # The bytes of a name are looked for as its text is encoded, which has to give them back.
+    # The encoded text of a name is searched for, so it has to equal the stored bytes.
     if not first or any(isinstance(name, MalformedHeaderName) for name, _ in first):
         return None
-    # Of each header what stands before the length of its value; the count belongs to the first.
+    # The bytes before the length of each header's value; the count belongs to the first.
     parts = [bytes((2 * len(name.encode()),)) + name.encode() for name, _ in first]
     parts[0] = blocks[0][:1] + parts[0]
     names = [name for name, _ in first]
@@ -216,7 +216,7 @@ def _equal_names(blocks: List[bytes]) -> Optional[EqualNames]:
 def _equal_sizes(
     blocks: List[bytes], parts: List[bytes], sizes: List[int]
 ) -> Optional[List[List[bytes]]]:
-    """Return the values of each header if all blocks are equal but for these."""
+    """Return the values of each header if all blocks are equal except for these."""
     text = ''.join('%ds%ds' % (len(part) + 1, size) for part, size in zip(parts, sizes))
     many, rest = divmod(len(blocks), _AT_ONCE)
     joined = b''.join(blocks)
@@ -241,8 +241,8 @@ def _fields_of_many(text: str) -> Any:
     return struct.Struct('<' + _AT_ONCE * text).unpack_from
 
 
-# How far behind its length a value ends, by the byte of the length; never where that has two bytes
-# or is that of null.
+# The distance from a value's length to its end, by the byte of the length; impossible if the length
+# has two bytes or is null.
 _ENDS = [1 + (size >> 1) if not size & 0x81 else 1 << 40 for size in range(256)]
 
 
@@ -266,5 +266,5 @@ def _any_sizes(blocks: List[bytes], parts: List[bytes]) -> Optional[List[List[by
             columns.append(column)
     except IndexError:  # a block ends before the length of a value
         return None
-    # Nothing lies behind the last one, and none reaches behind its block.
+    # There is nothing after the last one, and none exceeds its block.
     return columns if behind == ends else None

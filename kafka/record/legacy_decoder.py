@@ -1,12 +1,11 @@
 """
-Message sets of magic 0 and 1, decoded a thousand messages at a time into columns.
+A decoder of message sets of magic 0 and 1, which decodes a thousand messages at a time.
 
-Owns the way from bytes to the columns of :mod:`kafka.record.legacy_run`, and what is inside
-wrappers; the batch interface and the writers are :mod:`kafka.record.legacy_records`.
+It decodes bytes into the columns of :mod:`kafka.record.legacy_run`, and the content of wrappers;
+the batch interface and the encoders are in :mod:`kafka.record.legacy_records`.
 
 An entry is ``offset, size, message``, a message is ``crc, magic, attributes, timestamp (magic
-1), key length, key, value length, value``; all numbers have a fixed width and come with the big
-end first.
+1), key length, key, value length, value``; all numbers have a fixed width and are big-endian.
 """
 
 from __future__ import annotations
@@ -24,26 +23,27 @@ from kafka.record.legacy_run import MIN_MESSAGE_BYTES, LegacyMessage, Run
 from kafka.record.util import Buffer
 
 CODEC_MASK = 0x07
-#: Wrappers in wrappers: one level is normal, 0.8 brokers let writers nest deeper.
+#: Nested wrappers: one level is normal, 0.8 brokers allowed deeper nesting.
 MAX_NESTING = 3
-#: Most plain messages that are read at once.
+#: The maximum number of plain messages that are read at a time.
 RUN_MESSAGES = 1000
 
 _INT32_AT = struct.Struct('>i').unpack_from
 _INT64_AT = struct.Struct('>q').unpack_from
 _ENTRY_AT = struct.Struct('>qi').unpack_from
 _HEAD_AT = struct.Struct('>qiI').unpack_from
-# From the offset to the length of the key, by magic; something empty stands for the timestamp.
+# From the offset to the length of the key, by magic; an empty field replaces the timestamp.
 _AHEAD = (struct.Struct('>qiIH0si'), struct.Struct('>qiIHqi'))
-# The same without offset and CRC, and in magic 0 without anything for the timestamp.
+# The same without offset and CRC, and in magic 0 without a field for the timestamp.
 _TRUSTED_AHEAD = (struct.Struct('>8xi4xHi'), struct.Struct('>8xi4xHqi'))
-# From the offset to the length of a null key and the length of the value behind it, by magic.
+# From the offset to the length of a null key and the length of the value after it, by magic.
 _HEADS = (struct.Struct('>qiIHii'), struct.Struct('>qiIHqii'))
 
 
 def entry_size(buf: Buffer, pos: int) -> int:
     """
-    Return the size of the entry at ``pos`` with its head of 12 bytes, 0 when the buffer ends in it.
+    Return the size of the entry at ``pos`` including its first 12 bytes, 0 if the buffer ends in
+    it.
 
     Raises ``ProtocolError`` for a negative size.
     """
@@ -56,17 +56,16 @@ def entry_size(buf: Buffer, pos: int) -> int:
 
 
 def is_plain(buf: Buffer, pos: int, size: int) -> bool:
-    """Tell whether the entry at ``pos`` is a message of magic 0 or 1 without codec."""
+    """Return True if the entry at ``pos`` is a message of magic 0 or 1 without codec."""
     return size >= 18 and buf[pos + 16] < 2 and not buf[pos + 17] & CODEC_MASK
 
 
 def decode_message(data: Buffer, offset: int = -1, check: bool = True) -> LegacyMessage:
     """
-    Decode one message (without the offset and size before it); a wrapper is not unpacked.
+    Decode one message (without the offset and size before it); a wrapper is not decompressed.
 
-    ``offset`` is what the result carries. The CRC is checked before anything else is believed,
-    unless ``check`` is False. Raises ``ChecksumError``, and ``ProtocolError`` when the fields
-    contradict the size.
+    ``offset`` is that of the result. The CRC is verified before anything else, unless ``check`` is
+    False. Raises ``ChecksumError``, and ``ProtocolError`` if the fields contradict the size.
     """
     message = bytes(data)
     if len(message) < 4:
@@ -100,9 +99,9 @@ def _field(message: bytes, pos: int) -> Tuple[Optional[bytes], int]:
 
 def read_run(buf: bytes, pos: int, check: bool = True) -> Run:
     """
-    Read the run of plain messages that starts at ``pos``; ``check`` False leaves out their CRCs.
+    Read the run of plain messages that starts at ``pos``; ``check`` False skips their CRCs.
 
-    It ends before the first entry that is incomplete, broken, a wrapper, or has other attributes.
+    It ends before the first entry that is incomplete, invalid, a wrapper, or has other attributes.
     """
     run = Run(buf, pos)
     kind = buf[pos + 16 : pos + 18]
@@ -138,9 +137,9 @@ class _Steps(Dict[int, Tuple[Any, Optional[int], int]]):
     """
     Map the size of a message to a function, the length of its value, and the size of its entry.
 
-    The function reads the rest of a message and the first numbers of the next entry, offset and CRC
-    among them unless ``trusted``. Without key it begins behind the CRC, otherwise behind the key's
-    length. A size that is not possible is mapped to what never fits: no length is None.
+    The function reads the rest of a message and the first numbers of the next entry, including
+    offset and CRC unless ``trusted``. Without key it begins after the CRC, otherwise after the
+    key's length. An impossible size is mapped to a format that never fits, with the length None.
     """
 
     def __init__(self, magic: int, key_size: Optional[int] = None, trusted: bool = False) -> None:
@@ -185,21 +184,21 @@ formats.forgetters.extend(
     steps.clear for steps in (*_NULL_KEY_STEPS, *_STEPS, *_TRUSTED_NULL_KEY_STEPS, *_TRUSTED_STEPS)
 )
 
-# 16 bytes in the place of an entry's head: the CRC of the message before, the little end first, and
-# twelve that bring CRC-32 from there (its residue) back to where it begins.
+# 16 bytes that replace the first bytes of an entry: the CRC of the message before, little-endian,
+# and twelve that bring CRC-32 from there (its residue) back to its initial value.
 _REWIND = struct.Struct('<I12s').pack_into
 _REWIND_TAIL = b'\x00\x00\x00\x00\x00\x00\x00\x00\xf2\xcc\x0c\x16'
 
 
 def _crcs_agree(buf: bytes, start: int, end: int, places: List[int], crcs: List[int]) -> bool:
     """
-    Check the CRCs of all entries between ``start`` and ``end`` at once.
+    Verify the CRCs of all entries between ``start`` and ``end`` at a time.
 
     A call of zlib for each short message costs far more than the CRC of the same bytes in one
-    block. So the heads are overwritten in a copy, each with 16 bytes behind which the CRC begins
-    anew if that of the message before is right; then one call does all. A broken message is found
-    as surely as alone, since nothing behind it can repair the sum but a second broken one (one case
-    in 2 ** 32).
+    block. So the entries' first bytes are overwritten in a copy, each with 16 bytes after which the
+    CRC has its initial value if that of the message before is right; then one call verifies all. A
+    corrupt message is detected as reliably as by itself, since only a second corrupt one after it
+    could compensate (one case in 2 ** 32).
     ``places`` are positions at equal distance from the beginning of each entry.
     """
     with memoryview(buf) as view:
@@ -211,10 +210,10 @@ def _crcs_agree(buf: bytes, start: int, end: int, places: List[int], crcs: List[
 
 def _read_steps(buf: bytes, run: Run, walk: Any) -> None:
     """
-    Append messages to a run with ready-made formats, which ``walk`` chooses.
+    Append messages to a run with prepared formats, which ``walk`` chooses.
 
     One call reads the rest of a message and the first numbers of the next one; benchmark:
-    benchmarks/decode.py. When a CRC is wrong nothing is appended: another way finds out which.
+    benchmarks/decode.py. If a CRC is wrong nothing is appended: another method finds the message.
     """
     before, start = len(run.values), run.end
     offsets: List[int] = []
@@ -234,9 +233,9 @@ def _walk_null_keys(
     buf: bytes, run: Run, offsets: List[int], places: List[int], crcs: List[int]
 ) -> None:
     """
-    Append messages until one has a key, no value, a long one, or numbers that disagree.
+    Append messages up to one with a key, no value, a long one, or contradictory numbers.
 
-    Their offsets go to ``offsets``; ``places`` and ``crcs`` get what there is to check.
+    Their offsets are added to ``offsets``; ``places`` and ``crcs`` get the values to verify.
     """
     add_offset, add_time, add_value = offsets.append, run.timestamps.append, run.values.append
     add_place, add_crc = places.append, crcs.append
@@ -258,7 +257,7 @@ def _walk_null_keys(
             add_crc(that)
             add_place(pos)
             pos += whole
-    except struct.error:  # the buffer ends behind this message
+    except struct.error:  # the buffer ends after this message
         pass
     run.end = pos - 16
     run.keys += [None] * len(offsets)
@@ -267,7 +266,7 @@ def _walk_null_keys(
 def _walk_keys(
     buf: bytes, run: Run, offsets: List[int], places: List[int], crcs: List[int]
 ) -> None:
-    """Append messages until one has a long key, no value, a long one, or wrong numbers."""
+    """Append messages up to one with a long key, no value, a long one, or contradictory numbers."""
     add_offset, add_time = offsets.append, run.timestamps.append
     add_key, add_value = run.keys.append, run.values.append
     add_place, add_crc = places.append, crcs.append
@@ -295,17 +294,17 @@ def _walk_keys(
             add_crc(that)
             add_place(pos)
             pos += whole
-    except struct.error:  # the buffer ends behind this message
+    except struct.error:  # the buffer ends after this message
         pass
     run.end = pos - head.size
 
 
 def _read_trusted(buf: bytes, run: Run) -> None:
     """
-    Append messages as :func:`_read_steps` does where another CRC covers the bytes.
+    Append messages as :func:`_read_steps` does if another CRC covers the bytes.
 
-    The steps for each are fewer, and the offsets of all are known from the first and the last
-    where these leave no gap.
+    There are fewer steps per message, and all offsets follow from the first and the last if there
+    are no gaps.
     """
     start, before = run.end, len(run.values)
     formats.allow(RUN_MESSAGES)
@@ -327,7 +326,7 @@ def _read_trusted(buf: bytes, run: Run) -> None:
 
 
 def _trust_null_keys(buf: bytes, run: Run) -> None:
-    """Do as :func:`_walk_null_keys`, but for offsets and CRCs."""
+    """Do the same as :func:`_walk_null_keys`, except for offsets and CRCs."""
     times, values = run.timestamps, run.values
     magic, wanted = run.magic, run.magic << 8 | run.attributes
     steps = _TRUSTED_NULL_KEY_STEPS[magic]
@@ -351,14 +350,14 @@ def _trust_null_keys(buf: bytes, run: Run) -> None:
                     break
                 values.append(value)
                 pos += whole
-    except struct.error:  # the buffer ends behind this message
+    except struct.error:  # the buffer ends after this message
         pass
     run.end = pos - 16
     run.keys += [None] * (len(values) - len(run.keys))
 
 
 def _trust_keys(buf: bytes, run: Run) -> None:
-    """Do as :func:`_walk_keys`, but for offsets and CRCs."""
+    """Do the same as :func:`_walk_keys`, except for offsets and CRCs."""
     times, keys, values = run.timestamps, run.keys, run.values
     magic, wanted = run.magic, run.magic << 8 | run.attributes
     by_key, head = _TRUSTED_STEPS[magic], _TRUSTED_AHEAD[magic]
@@ -395,16 +394,16 @@ def _trust_keys(buf: bytes, run: Run) -> None:
                 keys.append(key if same != -1 else None)
                 values.append(value)
                 pos += whole
-    except struct.error:  # the buffer ends behind this message
+    except struct.error:  # the buffer ends after this message
         pass
     run.end = pos - head.size
 
 
 def _read_slices(buf: bytes, run: Run, check: bool) -> None:
     """
-    Append messages to a run until one is not what most are (a null value, anything wrong).
+    Append messages to a run up to an unusual one (a null value, anything invalid).
 
-    One call fetches all numbers of a message without key. Benchmark: benchmarks/decode.py.
+    One call reads all numbers of a message without key. Benchmark: benchmarks/decode.py.
     """
     offsets: List[int] = []
     add_offset, add_time = offsets.append, run.timestamps.append
@@ -450,7 +449,7 @@ def read_entries(buf: bytes, pos: int = 0) -> Iterator[Union[Run, LegacyMessage]
     """
     Yield wrappers and runs of plain messages; end where the buffer ends inside an entry.
 
-    Raises ``ChecksumError`` and ``ProtocolError`` when the message in question is reached.
+    Raises ``ChecksumError`` and ``ProtocolError`` when the invalid message is reached.
     """
     while True:
         size = entry_size(buf, pos)
@@ -472,10 +471,10 @@ def unwrap(
     wrapper: LegacyMessage, limit: int, check: bool = True, depth: int = MAX_NESTING
 ) -> Iterator[Run]:
     """
-    Yield what is inside a wrapper, offsets as stored, deeper wrappers taken apart too.
+    Yield the content of a wrapper, with offsets as stored, including that of nested wrappers.
 
-    ``limit`` is the largest decompressed size in bytes of all levels together. ``check`` False
-    leaves out the CRCs of what is inside; that of the wrapper covers the same bytes. Raises
+    ``limit`` is the maximum decompressed size in bytes of all levels together. ``check`` False
+    skips the CRCs of the content; that of the wrapper covers the same bytes. Raises
     ``ChecksumError``, ``ProtocolError`` and ``UnsupportedCodecError``.
     """
     where = 'the wrapper at offset %d' % wrapper.offset
@@ -490,11 +489,11 @@ def unwrap(
     while pos < len(data):
         size = entry_size(data, pos)
         if not size:
-            raise ProtocolError('the set inside %s is cut off' % where)
+            raise ProtocolError('the set inside %s is truncated' % where)
         if is_plain(data, pos, size):
             run = read_run(data, pos, check)
             if run.magic != wrapper.magic:
-                raise ProtocolError('%s holds messages of another magic' % where)
+                raise ProtocolError('%s contains messages of another magic' % where)
             if run.offsets:
                 yield run
             if run.error:
@@ -504,7 +503,7 @@ def unwrap(
             offset = _INT64_AT(data, pos)[0]
             message = decode_message(data[pos + 12 : pos + size], offset, check)
             if message.magic != wrapper.magic:
-                raise ProtocolError('%s holds messages of another magic' % where)
+                raise ProtocolError('%s contains messages of another magic' % where)
             for inner in unwrap(message, limit, check, depth - 1):
                 limit -= sum(map(len, filter(None, inner.values)))
                 yield inner

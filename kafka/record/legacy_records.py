@@ -1,7 +1,8 @@
 """
-Message sets of magic 0 and 1 (Kafka 0.7 to 0.10; KIP-31 and KIP-32 made magic 1): write and read.
+Message sets of magic 0 and 1 (Kafka 0.7 to 0.10; magic 1 by KIP-31 and KIP-32), encoded and
+decoded.
 
-A message set is a row of entries ``offset, size, message`` without a count. A message whose
+A message set is a sequence of entries ``offset, size, message`` without a count. A message whose
 attributes name a codec is a wrapper: its value is a compressed message set. Offsets inside a
 wrapper are absolute in magic 0 and relative in magic 1, where the wrapper's own offset is that
 of its last message.
@@ -50,7 +51,7 @@ MessageFields = Tuple[int, Optional[int], Optional[bytes], Optional[bytes]]
 
 #: Offset and size of an entry.
 ENTRY_HEADER = struct.Struct('>qi')
-# Runs of a wrapper that are kept until its last offset is known.
+# The number of runs of a wrapper that are kept until its last offset is known.
 _KEPT_RUNS = 16
 
 _INT32 = struct.Struct('>i')
@@ -82,7 +83,7 @@ def encode_message(
     type.
     """
     if magic not in (0, 1):
-        raise ProtocolError('messages of magic %r do not exist' % magic)
+        raise ProtocolError('the magic of a message must be 0 or 1, got %r' % magic)
     try:
         head = struct.pack('>bb', magic, attributes)
         if magic:
@@ -100,7 +101,7 @@ def encode_message(
 
 
 def _complain(error: TypeError, **fields: object) -> NoReturn:
-    """Raise what says which field has the wrong type."""
+    """Raise an error that names the field with the wrong type."""
     for name, field in fields.items():
         if field is not None and not isinstance(field, (bytes, bytearray, memoryview)):
             raise TypeError(
@@ -119,11 +120,11 @@ def encode_message_set(
     """
     Encode a message set.
 
-    ``messages`` holds ``(offset, timestamp_ms, key, value)``; what more a tuple has, as those of
-    records, is left out, and in magic 0 the timestamps too. With a codec the messages go into one
-    wrapper, which gets the offset of the last one and, in magic 1, the largest timestamp; offsets
-    inside are as given in magic 0 and relative to the first in magic 1. ``timestamp_type`` is 0 for
-    create time, 1 for log append time. Raises ``ProtocolError`` for numbers out of range,
+    ``messages`` has ``(offset, timestamp_ms, key, value)``; further items of a tuple, such as those
+    of records, are ignored, and in magic 0 the timestamps too. With a codec the messages go into
+    one wrapper, which gets the offset of the last one and, in magic 1, the largest timestamp;
+    offsets inside are as given in magic 0 and relative to the first in magic 1. ``timestamp_type``
+    is 0 for create time, 1 for log append time. Raises ``ProtocolError`` for numbers out of range,
     ``UnsupportedCodecError``.
     """
     if not messages:
@@ -133,7 +134,7 @@ def encode_message_set(
     try:
         plain = _encode_plain(messages, magic, kind, shift)
     except (TypeError, ValueError, IndexError, struct.error):
-        # Once more, slowly, for the message that says what is wrong.
+        # Again, one by one, for an error message that names the field.
         plain = b''.join(
             _entry(
                 offset - shift,
@@ -150,7 +151,7 @@ def encode_message_set(
 
 
 class _Lengths(Dict[int, bytes]):
-    """Map lengths to four bytes, those of 4096 lengths kept; a look-up takes half of packing."""
+    """Map lengths to four bytes, with 4096 cached; a lookup takes half the time of packing."""
 
     def __missing__(self, length: int) -> bytes:
         packed = _INT32.pack(length)
@@ -163,7 +164,7 @@ _LENGTHS = _Lengths()
 
 
 def _pieces(fields: Sequence[Optional[bytes]]) -> List[Iterable[bytes]]:
-    """Return columns of bytes that make nullable fields when put together."""
+    """Return columns of bytes that make nullable fields when they are joined."""
     if None not in fields:
         present = cast(Sequence[bytes], fields)
         return [map(_LENGTHS.__getitem__, map(len, present)), present]
@@ -177,7 +178,7 @@ def _encode_plain(
 ) -> bytes:
     """Encode messages without wrapper, by columns."""
     if magic not in (0, 1):
-        raise ValueError('no such magic')
+        raise ValueError('the magic must be 0 or 1')
     columns: List[Iterable[bytes]] = [[bytes((magic, kind))] * len(messages)]
     if magic:
         times = map(itemgetter(1), messages)
@@ -188,7 +189,7 @@ def _encode_plain(
     offsets: Iterable[int] = map(itemgetter(0), messages)
     if shift:
         offsets = map((-shift).__add__, offsets)
-    sizes = map((4).__add__, map(len, bodies))  # the CRC counts
+    sizes = map((4).__add__, map(len, bodies))  # including the CRC
     entries = map(_ENTRY.pack, offsets, sizes, map(crc32, bodies))
     return b''.join(chain.from_iterable(zip(entries, bodies)))
 
@@ -204,12 +205,11 @@ def iter_runs(
     buffer: Buffer, max_decompressed_bytes: int = codecs.DEFAULT_LIMIT_BYTES
 ) -> Iterator[Run]:
     """
-    Yield the messages of a set in runs of equal magic and attributes, those in wrappers included.
+    Yield the messages of a set in runs of equal magic and attributes, including those in wrappers.
 
-    Offsets inside a wrapper come as they are stored there, as 0.9.5 had it, and every CRC is
-    checked. A last entry that the buffer holds only in part ends the iteration. Errors are raised
-    when the entry in question is reached: ``ChecksumError``, ``ProtocolError``,
-    ``UnsupportedCodecError``.
+    Offsets inside a wrapper are those stored there, as in 0.9.5, and every CRC is verified. An
+    incomplete last entry ends the iteration. Errors are raised when the invalid entry is reached:
+    ``ChecksumError``, ``ProtocolError``, ``UnsupportedCodecError``.
     """
     for entry in read_entries(bytes(buffer)):
         if isinstance(entry, LegacyMessage):
@@ -235,7 +235,7 @@ class LegacyRecordBatch:
     """
     Read one wrapper, or a run of up to a thousand plain messages of one magic and attributes.
 
-    A run is read as a batch because one object per message would cost more than decoding it.
+    A run is read as a batch because an object per message would cost more than decoding it.
     """
 
     __slots__ = ('_buffer', '_check_inner', '_extent', '_limit', '_start', 'attributes', 'magic')
@@ -256,11 +256,11 @@ class LegacyRecordBatch:
         check_inner_crcs: bool = False,
     ) -> None:
         """
-        Take the batch that begins at ``start`` with a complete entry; more may follow it.
+        Read the batch that begins at ``start`` with a complete entry; more may follow it.
 
-        ``max_decompressed_bytes`` bounds what a wrapper may hold; ``check_inner_crcs`` says whether
-        the CRCs of the messages in it are checked besides the wrapper's. Raises
-        ``ProtocolError`` when there is no complete entry of magic 0 or 1.
+        ``max_decompressed_bytes`` limits the content of a wrapper; ``check_inner_crcs`` says
+        whether the CRCs of the messages in it are verified in addition to the wrapper's. Raises
+        ``ProtocolError`` without a complete entry of magic 0 or 1.
         """
         size = entry_size(buffer, start)
         if size < 12 + MIN_MESSAGE_BYTES[0] or buffer[start + 16] > 1:
@@ -280,11 +280,11 @@ class LegacyRecordBatch:
         """Compression: 0 none (a run of plain messages), 1 gzip, 2 snappy, 3 lz4."""
         return self.attributes & CODEC_MASK
 
-    compression_type = codec  # as 1.4 to 3.0 called it
+    compression_type = codec  # its name in 1.4 to 3.0
 
     @property
     def end(self) -> int:
-        """Position behind the batch in the buffer it was made from."""
+        """Position after the batch in the buffer."""
         return self._measure()[0]
 
     @property
@@ -294,7 +294,7 @@ class LegacyRecordBatch:
 
     @property
     def base_offset(self) -> int:
-        """Offset of the first message; a wrapper is decompressed to learn it."""
+        """Offset of the first message; a wrapper is decompressed to find it."""
         if self.codec:
             for record in self:
                 return record.offset
@@ -307,7 +307,7 @@ class LegacyRecordBatch:
 
     @property
     def next_offset(self) -> int:
-        """Offset from which to fetch on."""
+        """Offset of the next fetch."""
         return self.last_offset + 1
 
     @property
@@ -318,7 +318,7 @@ class LegacyRecordBatch:
         return 1 if self.attributes & TIMESTAMP_TYPE_MASK else 0
 
     def _measure(self) -> Tuple[int, int]:
-        """Return where the batch ends and its last offset, from the heads of its entries alone."""
+        """Return the end of the batch and its last offset, from the first bytes of its entries."""
         if self._extent is None:
             buf = self._buffer
             kind = buf[self._start + 16 : self._start + 18]
@@ -338,32 +338,32 @@ class LegacyRecordBatch:
         """
         Decode the messages.
 
-        The CRC of a wrapper is checked, those of the messages inside only on demand: it covers the
-        same bytes, and the broker checked them when it took them (:func:`iter_message_set` checks
-        them all, as 0.9.5 did). Raises ``ChecksumError``, ``ProtocolError`` or
-        ``UnsupportedCodecError`` when the message in question is reached.
+        The CRC of a wrapper is verified, those of the messages inside only on demand: it covers the
+        same bytes, and the broker verified them when it received them (:func:`iter_message_set`
+        verifies them all, as 0.9.5 did). Raises ``ChecksumError``, ``ProtocolError`` or
+        ``UnsupportedCodecError`` when the invalid message is reached.
         """
         return chain.from_iterable(
             run.records(shift, append_time) for run, shift, append_time in self._runs()
         )
 
     def columns(self) -> Iterator[Columns]:
-        """Decode as iteration does, but offsets, keys and values alone, without objects."""
+        """Decode as iteration does, but only offsets, keys and values, into columns."""
         for run, shift, _ in self._runs():
             yield run.columns(shift)
 
     def record_columns(self) -> Iterator[RecordColumns]:
-        """Decode as iteration does, but without an object for each message."""
+        """Decode as iteration does, but without an object per message."""
         for run, shift, append_time in self._runs():
             yield run.record_columns(shift, append_time)
 
     def _runs(self) -> Iterator[Tuple[Run, int, Optional[int]]]:
-        """Yield runs, what to add to their offsets, and the time to put over their own."""
+        """Yield runs, the number to add to their offsets, and the time that overrides their own."""
         if self.codec:
             yield from self._inner()
             return
         run = read_run(self._buffer, self._start)
-        # Where the run ends, an error begins.
+        # An error, if any, is at the end of the run.
         self._extent = run.end, run.offsets[-1] if run.offsets else self.base_offset - 1
         if run.offsets:
             yield run, 0, None
@@ -381,7 +381,7 @@ class LegacyRecordBatch:
             for run in runs:
                 yield run, 0, None
             return
-        # Relative offsets count back from the last message, so it has to be seen first. Few runs
+        # Relative offsets count back from the last message, so it has to be read first. A few runs
         # are kept in the meantime, many are read twice: memory stays bounded.
         found = list(islice(runs, _KEPT_RUNS))
         if not found:
@@ -397,6 +397,6 @@ class LegacyRecordBatch:
 
 
 def __getattr__(name: str) -> Any:
-    """Find the builder that 1.4 had here."""
+    """Return the builder that 1.4 had here."""
     homes = ('LegacyRecordBatchBuilder', 'LegacyRecordMetadata')
     return look_up(globals(), name, dict.fromkeys(homes, 'kafka.record.batch_builders'))

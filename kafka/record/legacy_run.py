@@ -1,7 +1,7 @@
 """
-Plain messages of magic 0 and 1 as they were read: one alone, or many as columns.
+Decoded plain messages of magic 0 and 1: a single one, or many as columns.
 
-Owns what readers are given; reading is :mod:`kafka.record.legacy_decoder`.
+They are the results of :mod:`kafka.record.legacy_decoder`.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class LegacyMessage(NamedTuple):
 
 class Run:
     """
-    Plain messages of one magic and one attributes byte that follow each other, as columns.
+    Consecutive plain messages of one magic and one attributes byte, as columns.
 
-    ``end`` is the position behind the last one. ``error`` is what the message behind it led to,
-    to be raised when the messages before have been handed out.
+    ``end`` is the position after the last one. ``error`` is the error of the message after it, to
+    be raised when the messages before have been returned.
     """
 
     __slots__ = (
@@ -68,7 +68,7 @@ class Run:
         self.error: Optional[KafkaError] = None
 
     def add_offsets(self, offsets: Sequence[int]) -> None:
-        """Append offsets; a ``range`` stays one as long as nothing is added to it."""
+        """Append offsets; a ``range`` is kept as long as nothing is added to it."""
         if not self.offsets:
             self.offsets = offsets
         elif isinstance(self.offsets, list):
@@ -87,10 +87,10 @@ class Run:
 
     def records(self, shift: int = 0, append_time: Optional[int] = None) -> Iterator[Record]:
         """
-        Make records, each when it is asked for; ``append_time`` overrides timestamps.
+        Return an iterator of records, created on demand; ``append_time`` overrides timestamps.
 
-        ``shift`` is added to the offsets. A record that is dropped before the next one is made
-        never meets the cyclic collector, which takes as long as making it.
+        ``shift`` is added to the offsets. A record that is released before the next one is created
+        is never traversed by the cyclic garbage collector, which takes as long as creating it.
         """
         stamps: Iterable[Optional[int]] = self.timestamps
         if not self.magic or append_time is not None:
@@ -103,7 +103,7 @@ class Run:
         return Columns(self.shifted(shift), self.keys, self.values)
 
     def record_columns(self, shift: int = 0, append_time: Optional[int] = None) -> RecordColumns:
-        """Return everything as columns; arguments as those of :meth:`records`."""
+        """Return all fields as columns; arguments as for :meth:`records`."""
         stamps: Optional[List[int]] = self.timestamps if self.magic else None
         kind = None if stamps is None else 1 if self.attributes & TIMESTAMP_TYPE_MASK else 0
         if append_time is not None:
@@ -118,7 +118,7 @@ class Run:
         )
 
     def checksums(self) -> List[int]:
-        """Return the CRC that each message has stored."""
+        """Return the stored CRC of each message."""
         fixed = 12 + MIN_MESSAGE_BYTES[self.magic]
         sizes = map(add, _lengths(self.keys), _lengths(self.values))
         starts = accumulate(map(fixed.__add__, sizes), initial=self._start + 12)

@@ -1,8 +1,8 @@
 """
-LZ4 frames without a wheel: a decoder, the header checksum right and wrong, and xxHash-32.
+LZ4 frames in pure Python: a decoder, the correct and the wrong header checksum, and xxHash-32.
 
 Follows the LZ4 frame format 1.6 and block format descriptions. The wrong header checksum is that of
-Kafka 0.8.2 and 0.9 (KAFKA-3160, KIP-57): it covers the magic number too. Owns no encoder.
+Kafka 0.8.2 and 0.9 (KAFKA-3160, KIP-57): it includes the magic number. There is no encoder.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _P1, _P2, _P3, _P4, _P5 = 0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D, 0x27D4EB2F, 0x1656
 
 
 class FrameHeader(NamedTuple):
-    """What the first bytes of a frame say; ``size`` is how many they are."""
+    """The header of a frame; ``size`` is its length in bytes."""
 
     size: int
     block_bytes: int
@@ -64,9 +64,9 @@ def xxh32(data: Buffer) -> int:
 
 def header_size(frame: Buffer) -> int:
     """
-    Return how many bytes the header of a frame has, its checksum byte (the last) included.
+    Return the size of a frame's header, including its checksum byte (the last).
 
-    Raises ``ProtocolError`` when ``frame`` does not start with a complete frame header.
+    Raises ``ProtocolError`` if ``frame`` does not start with a complete frame header.
     """
     if frame[:4] != MAGIC or len(frame) < 7:
         raise ProtocolError('not an lz4 frame')
@@ -77,12 +77,12 @@ def header_size(frame: Buffer) -> int:
 
 
 def right_checksum(frame: Buffer) -> int:
-    """Return the header checksum that the frame format asks for: over the descriptor only."""
+    """Return the header checksum of the frame format: that of the descriptor only."""
     return xxh32(frame[4 : header_size(frame) - 1]) >> 8 & 0xFF
 
 
 def wrong_checksum(frame: bytes) -> int:
-    """Return the header checksum of Kafka 0.8.2 and 0.9: over magic number and descriptor."""
+    """Return the header checksum of Kafka 0.8.2 and 0.9: that of magic number and descriptor."""
     return xxh32(frame[: header_size(frame) - 1]) >> 8 & 0xFF
 
 
@@ -116,12 +116,12 @@ def decode_frames(data: bytes, limit: int) -> bytes:
     """
     Decode one lz4 frame, or several one after the other.
 
-    ``limit`` is the largest output in bytes. Raises ``ProtocolError`` for anything malformed and
-    when the output would become larger.
+    ``limit`` is the maximum size of the output in bytes. Raises ``ProtocolError`` for malformed
+    data and if the output would exceed the limit.
     """
     out = bytearray()
     pos = 0
-    view: Buffer = memoryview(data)  # its slices are no copies
+    view: Buffer = memoryview(data)  # slices without copies
     while True:
         pos += _decode_frame(view[pos:], out, limit)
         if pos == len(data):
@@ -139,7 +139,7 @@ def _decode_frame(frame: Buffer, out: bytearray, limit: int) -> int:
             break
         size = word & 0x7FFFFFFF
         if size > header.block_bytes or pos + size > len(frame):
-            raise ProtocolError('an lz4 block of %d bytes is larger than allowed' % size)
+            raise ProtocolError('an lz4 block of %d bytes is too large' % size)
         block = bytes(frame[pos : pos + size])
         pos += size
         if header.block_checksums:

@@ -1,7 +1,7 @@
 """
-Walk a buffer of batches of any magic, as a fetch response or a produce request carries them.
+The batches in a buffer of any magic, as in a fetch response or a produce request.
 
-Owns the framing only; what is inside belongs to :mod:`kafka.record.default_records` and
+It splits the buffer; batches are decoded by :mod:`kafka.record.default_records` and
 :mod:`kafka.record.legacy_records`.
 """
 
@@ -28,8 +28,8 @@ class MemoryRecords:
     """
     Iterate over the batches in a buffer.
 
-    A last batch that the buffer holds only in part is left out and shows in :attr:`partial`:
-    brokers cut fetch responses anywhere. Each iteration starts anew.
+    An incomplete last batch is left out and reported by :attr:`partial`: brokers truncate fetch
+    responses at any position. Each iteration starts from the beginning.
     """
 
     __slots__ = (
@@ -50,13 +50,13 @@ class MemoryRecords:
         check_inner_crcs: bool = False,
     ) -> None:
         """
-        Take a buffer; None is taken as empty.
+        Take a buffer; None is an empty one.
 
-        ``check_crcs`` False leaves out the check of batches of magic 2 (older messages are always
-        checked). ``max_decompressed_bytes`` bounds what each batch may expand to.
-        ``check_inner_crcs`` True also checks the messages inside wrappers, whose bytes the
-        wrapper's CRC covers already: for sets that no broker has looked into yet, and where the
-        messages will get new CRCs.
+        ``check_crcs`` False skips the check of batches of magic 2 (older messages are always
+        checked). ``max_decompressed_bytes`` limits the decompressed size of each batch.
+        ``check_inner_crcs`` True also verifies the messages inside wrappers, whose bytes the
+        wrapper's CRC covers already: for sets that no broker has verified yet, and if the messages
+        will get new CRCs.
         """
         self._buffer = memoryview(b'' if buffer is None else buffer)
         self._check_crcs = check_crcs
@@ -72,7 +72,7 @@ class MemoryRecords:
         return CallableInt(len(self._buffer))
 
     def valid_bytes(self) -> int:
-        """Return the size of the batches that are there as a whole (1.4). Raises as partial."""
+        """Return the size of the complete batches (1.4). Raises as partial."""
         pos = 0
         while True:
             size = self._entry_size(pos)
@@ -81,7 +81,7 @@ class MemoryRecords:
             pos += size
 
     def has_next(self) -> bool:
-        """Tell whether there is a batch for next_batch() (1.4). Raises as iteration does."""
+        """Return True if there is a batch for next_batch() (1.4). Raises as iteration does."""
         if self._ahead is None:
             if self._batches is None:
                 self._batches = iter(self)
@@ -89,14 +89,14 @@ class MemoryRecords:
         return self._ahead is not None
 
     def next_batch(self) -> Optional[RecordBatch]:
-        """Return the next batch, None behind the last (1.4). Raises as iteration does."""
+        """Return the next batch, None after the last (1.4). Raises as iteration does."""
         found = self._ahead if self.has_next() else None
         self._ahead = None
         return found
 
     @property
     def partial(self) -> bool:
-        """Whether the buffer ends inside a batch. Raises ``ProtocolError`` for broken framing."""
+        """Whether the buffer ends inside a batch. Raises ``ProtocolError`` for invalid framing."""
         if self._partial is None:
             self._partial = self.valid_bytes() != len(self._buffer)
         return self._partial
@@ -111,17 +111,16 @@ class MemoryRecords:
         """
         Yield the batches.
 
-        A run of plain messages of magic 0 or 1 comes as one batch. Raises ``ProtocolError`` for
-        broken framing, ``ChecksumError`` for a wrong CRC of a batch of magic 2, each when it is
-        reached.
+        A run of plain messages of magic 0 or 1 is one batch. Raises ``ProtocolError`` for invalid
+        framing, ``ChecksumError`` for a wrong CRC of a batch of magic 2, each when it is reached.
         """
         return cast(Iterator[RecordBatch], self._walk(None))
 
     def runs(self) -> Iterator[Run]:
         """
-        Yield the batches for readers of columns: many small ones that follow each other as one.
+        Yield the batches for readers of columns, with many consecutive small ones as one.
 
-        CRCs are checked in any case. Raises as iteration does.
+        CRCs are always verified. Raises as iteration does.
         """
         return self._walk(read_small_batches)
 

@@ -1,6 +1,6 @@
-"""MemoryRecordsBuilder: a batch that is filled record by record, as programs since 1.4 do it.
+"""MemoryRecordsBuilder: a batch that is filled record by record (1.4).
 
-Owns when it is full and when it is closed; batch_builders.py has what it is filled into.
+It decides when the batch is full and closed; batch_builders.py encodes it.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ __all__ = ['CallableInt', 'MemoryRecordsBuilder']
 
 
 class CallableInt(int):
-    """A number that is an attribute here, and was a method in some era."""
+    """A number that is an attribute here, and was a method in some releases."""
 
     def __call__(self) -> int:
         return int(self)
 
 
 class MemoryRecordsBuilder:
-    """A batch of magic 0, 1 or 2 that takes records up to a size (1.4).
+    """A batch of magic 0, 1 or 2 for records up to a size (1.4).
 
-    Arguments: magic; compression_type: number of a codec, 0 for none; batch_size: bytes before
-    compression, the first record always fits; offset: of the first record; the others: what a
-    batch of magic 2 says of its producer.
+    Arguments: magic; compression_type: the number of a codec, 0 for none; batch_size: bytes before
+    compression, the first record always fits; offset: of the first record; the others: the
+    producer's fields of a batch of magic 2.
     Raises: ValueError for another magic or codec.
     """
 
@@ -46,7 +46,7 @@ class MemoryRecordsBuilder:
         base_sequence: int = -1,
     ) -> None:
         if magic not in (0, 1, 2) or compression_type not in range(5):
-            raise ValueError('magic is 0, 1 or 2, compression_type 0 to 4')
+            raise ValueError('magic must be 0, 1 or 2, compression_type 0 to 4')
         self._magic = magic
         self._codec = compression_type
         self._limit = batch_size
@@ -83,9 +83,9 @@ class MemoryRecordsBuilder:
         value: Optional[bytes],
         headers: Sequence[Header] = (),
     ) -> Union[DefaultRecordMetadata, LegacyRecordMetadata, None]:
-        """Take a record; None where it does not fit any more.
+        """Add a record; None if it does not fit any more.
 
-        Arguments: timestamp: ms, None for now; headers: (str, bytes or None), for magic 2 alone.
+        Arguments: timestamp: ms, None for now; headers: (str, bytes or None), for magic 2 only.
         Raises: ValueError for headers before magic 2, TypeError.
         """
         found: Any = None
@@ -100,7 +100,7 @@ class MemoryRecordsBuilder:
     def set_producer_state(
         self, producer_id: int, producer_epoch: int, base_sequence: int, is_transactional: bool
     ) -> None:
-        """Say whose batch it is. Raises ValueError when it is closed."""
+        """Set the producer's fields of the batch. Raises ValueError if it is closed."""
         if self._buffer is not None:
             raise ValueError('the batch is closed')
         if self._magic == 2:
@@ -109,7 +109,7 @@ class MemoryRecordsBuilder:
             )
 
     def close(self) -> None:
-        """Make the bytes; nothing is taken any more. Raises as the encoders do."""
+        """Encode the batch; no more records are accepted. Raises as the encoders do."""
         if self._buffer is None:
             self._buffer = bytes(self._builder.build()) if self._count else b''
 
@@ -121,19 +121,19 @@ class MemoryRecordsBuilder:
 
     @property
     def records(self) -> int:
-        """How many records it has; may be called too, as in 2.2."""
+        """The number of records; may be called too, as in 2.2."""
         return CallableInt(self._count)
 
     def is_full(self) -> bool:
-        """Tell whether nothing is taken any more."""
+        """Return True if no more records are accepted."""
         return self._is_full or self._buffer is not None or self._builder.size() >= self._limit
 
     def size_in_bytes(self) -> int:
-        """Return the bytes it has; before close() those uncompressed."""
+        """Return the size in bytes; before close() the uncompressed size."""
         return int(self._builder.size()) if self._buffer is None else len(self._buffer)
 
     def compression_rate(self) -> float:
-        """Return the bytes of a closed batch as part of what they were."""
+        """Return the size of a closed batch as a fraction of the uncompressed size."""
         return len(self.buffer()) / self._builder.size() if self._count else 1.0
 
     def next_offset(self) -> int:
@@ -141,7 +141,7 @@ class MemoryRecordsBuilder:
         return self._offset + self._count
 
     def skip(self, offsets_to_skip: int) -> None:
-        """Begin that much later. Raises ValueError once there are records."""
+        """Increase the first offset. Raises ValueError once there are records."""
         if self._count:
             raise ValueError('a batch has no gaps')
         self._offset += offsets_to_skip

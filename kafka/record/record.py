@@ -1,8 +1,8 @@
 """
-One record as every reader of this package hands it out.
+The tuple of one record, as returned by all readers of this package.
 
-Owns the record tuple, and the names of headers that are not UTF-8; how records lie in bytes is told
-by :mod:`kafka.record.default_records` (magic 2) and :mod:`kafka.record.legacy_records` (magic 0 and
+Also the type of header names that are not UTF-8. The encodings are those of
+:mod:`kafka.record.default_records` (magic 2) and :mod:`kafka.record.legacy_records` (magic 0 and
 1).
 """
 
@@ -36,7 +36,7 @@ class MalformedHeaderName(str):
 
 
 class _Fields(NamedTuple):
-    """Names the fields; its descriptors read them from any tuple, faster than a property does."""
+    """The field names; its descriptors read them from any tuple, faster than properties do."""
 
     offset: int
     timestamp: Optional[int]
@@ -50,11 +50,11 @@ class Record(Tuple[int, Optional[int], Optional[bytes], Optional[bytes], Tuple[H
     Hold one record: ``Record((offset, timestamp, key, value, headers))``.
 
     ``offset`` is the absolute log offset. ``timestamp`` is in milliseconds since the epoch, -1
-    where the writer gave none, ``None`` in magic 0, which has no timestamps. ``key`` and ``value``
+    if the producer gave none, ``None`` in magic 0, which has no timestamps. ``key`` and ``value``
     are ``bytes`` or ``None``. ``headers`` is a tuple of ``(str, bytes or None)``, ``()`` before
     magic 2; a name that is not UTF-8 is a ``MalformedHeaderName``.
 
-    It takes one iterable, as ``tuple`` does, because ``map(Record, zip(*columns))`` makes many
+    It takes one iterable, as ``tuple`` does, because ``map(Record, zip(*columns))`` creates many
     objects without Python code for each of them.
     """
 

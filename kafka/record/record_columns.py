@@ -1,8 +1,8 @@
 """
-Some records of a partition as columns: everything that a consumer hands out of them.
+Records of a partition as columns, with all fields that a consumer returns.
 
-Owns two tuples: of batches that are to be read together, and of what they hold.
-:mod:`kafka.record.columns` has the smaller one for the eras that know offset, key and value alone.
+Two tuples: batches to be decoded together, and decoded records. :mod:`kafka.record.columns` has
+only offset, key and value, for the consumers of 0.9.5.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from kafka.record.util import Buffer
 
 class Group(NamedTuple):
     """
-    Some batches whose records are read together: data, and what their headers say, by columns.
+    Batches whose records are decoded together: data, and fields of their headers, by columns.
 
-    ``data`` is what follows each header, decompressed. ``times`` are those that the records'
-    deltas are added to; where ``is_append_time``, those of all records of a batch.
+    ``data`` is the decompressed content after each header. ``times`` are those to which the
+    records' deltas are added; if ``is_append_time``, those of all records of a batch.
     """
 
     data: List[Buffer]
@@ -31,14 +31,13 @@ class Group(NamedTuple):
 
 class RecordColumns(NamedTuple):
     """
-    Records that one leader took, in the order of the log.
+    Records of one leader epoch, in the order of the log.
 
     ``timestamps`` is None in message format 0, in milliseconds otherwise; ``timestamp_type`` 0 for
-    the time of the writer, 1 for that of the log, None in format 0. ``keys`` or ``headers`` None
-    means that no record has any; ``header_sizes`` (bytes of names and values together, -1 for no
-    headers) is None then too. ``checksums`` are those of formats 0 and 1, else None.
-    ``leader_epoch`` is -1 where it is unknown. ``value_sizes`` is None where the
-    lengths of the values are not known without looking at each.
+    create time, 1 for log append time, None in format 0. ``keys`` or ``headers`` None means that
+    all are absent; ``header_sizes`` (bytes of names and values together, -1 for no headers) is None
+    then too. ``checksums`` are those of formats 0 and 1, else None. ``leader_epoch`` is -1 if it is
+    unknown. ``value_sizes`` is None if the sizes of the values have not been computed.
     """
 
     offsets: Sequence[int]

@@ -1,7 +1,7 @@
 """
-One record of magic 2, of any form.
+A decoder of one record of magic 2, of any form.
 
-Owns the careful way that :mod:`kafka.record.batch_decoder` falls back to.
+The fallback of :mod:`kafka.record.batch_decoder`.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ def _sized(buf: bytes, pos: int, end: int) -> Tuple[Optional[bytes], int]:
     if size < 0:
         return None, pos
     if size > end - pos:
-        raise ProtocolError('a field of %d bytes reaches behind its record' % size)
+        raise ProtocolError('a field of %d bytes exceeds its record' % size)
     return buf[pos : pos + size], pos + size
 
 
 def decode_record(buf: bytes, pos: int, stop: int) -> Tuple[Fields, int]:
     """
-    Decode one record of any form but for its headers.
+    Decode one record of any form, except for its headers.
 
     ``stop`` is where the bytes of the batch end. Returns ``(offset delta, timestamp delta, key,
-    value, encoded headers)`` and the position behind the record. Raises ``ProtocolError`` for
-    anything malformed.
+    value, encoded headers)`` and the position after the record. Raises ``ProtocolError`` for
+    malformed bytes.
     """
     size, pos = _small_varint(buf, pos)
     end = pos + size

@@ -1,11 +1,11 @@
 """
-Batches of magic 2 with few records, many at a time into columns.
+A fast path for batches of magic 2 with few records, which decodes many batches into columns.
 
-Owns the quick way through what programs leave that send one message a call: an object for each
-batch, and what prepares the readers of many records, would cost more than all of its records.
-It takes only what is perfectly regular (no codec, no control records, no headers, offsets without
-gaps, the right CRC) and ends before anything else, which :mod:`kafka.record.default_records` then
-reads, or refuses. The oracle in the tests is that reader; benchmarks/simple.py --only single.
+For topics of programs that send one message per call: an object for each batch, and the setup of
+the readers of many records, would cost more than all of its records. It only accepts regular
+batches (no codec, no control records, no headers, offsets without gaps, the right CRC) and ends
+before anything else, which :mod:`kafka.record.default_records` then reads, or refuses. The oracle
+in the tests is that reader; benchmarks/simple.py --only single.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _Column = List[Optional[bytes]]
 
 Fields = List[Optional[bytes]]
 
-# Batches with more records are read faster by the readers that are made for them.
+# Batches with more records are read faster by the other readers.
 MOST_RECORDS = 32
-# Where to end, so that memory stays bounded.
+# The maximum number of records, so that memory stays bounded.
 _RUN_RECORDS = 1000
 _LARGEST_BATCH = 1 << 16
 
-# Of a batch: base offset, length, magic, CRC, attributes, last offset delta, record count.
+# Batch header: base offset, length, magic, CRC, attributes, last offset delta, record count.
 _HEADER = struct.Struct('>qi4xbIhi30xi')
 _HEADER_BYTES = _HEADER.size
 _COMPRESSED_OR_CONTROL = 0x27
@@ -34,9 +34,10 @@ _COMPRESSED_OR_CONTROL = 0x27
 
 class SmallBatches:
     """
-    Batches of few records that follow each other, read already.
+    Consecutive batches with few records, decoded.
 
-    It has what a reader of columns asks of one batch. ``end`` is the position behind the last.
+    It has the interface that readers of columns need of a batch. ``end`` is the position after the
+    last.
     """
 
     __slots__ = ('_columns', 'end', 'last_offset', 'size_in_bytes')
@@ -44,7 +45,7 @@ class SmallBatches:
     is_control = False
 
     def __init__(self, columns: Columns, end: int, last_offset: int, size_in_bytes: int) -> None:
-        """Take what was read; ``size_in_bytes`` is that of the largest batch."""
+        """Take decoded columns; ``size_in_bytes`` is that of the largest batch."""
         self._columns = columns
         self.end = end
         self.last_offset = last_offset
@@ -52,7 +53,7 @@ class SmallBatches:
 
     @property
     def next_offset(self) -> int:
-        """Offset from which to fetch on."""
+        """Offset of the next fetch."""
         return self.last_offset + 1
 
     def columns(self) -> Iterator[Columns]:
@@ -83,7 +84,7 @@ def read_small_batches(buf: bytes, pos: int) -> Optional[SmallBatches]:
         before = len(values)
         try:
             at = _read(buf, pos + _HEADER_BYTES, end, count, keys, values)
-        except IndexError:  # behind the end of the buffer
+        except IndexError:  # beyond the end of the buffer
             at = -1
         if at != end:
             del keys[before:], values[before:]
@@ -98,7 +99,7 @@ def read_small_batches(buf: bytes, pos: int) -> Optional[SmallBatches]:
 
 
 def _read(buf: bytes, pos: int, end: int, count: int, keys: _Column, values: _Column) -> int:
-    """Append the records of one batch; return the position behind them, -1 if one is unusual."""
+    """Append the records of one batch; return the position after them, -1 if one is unusual."""
     for doubled in range(0, 2 * count, 2):
         size = buf[pos]
         if size > 127:
@@ -106,14 +107,14 @@ def _read(buf: bytes, pos: int, end: int, count: int, keys: _Column, values: _Co
             pos += 1
             if high > 127:
                 pos += 1
-                if buf[pos] > 3:  # beyond any batch that is read here
+                if buf[pos] > 3:  # larger than any batch that is read here
                     return -1
                 high += (buf[pos] - 1) << 7
             size += (high - 1) << 7
         stop = pos + 1 + (size >> 1)
         if size & 1 or stop > end:
             return -1
-        pos += 2  # behind the attributes
+        pos += 2  # past the attributes
         if buf[pos] > 127:  # the timestamp delta, in up to three bytes
             pos += 1
             if buf[pos] > 127:

@@ -1,8 +1,8 @@
 """
-Snappy without a wheel: a decoder of raw blocks, and what a block says about its size.
+Snappy in pure Python: a decoder of raw blocks, and the uncompressed size in a block.
 
-Follows google/snappy ``format_description.txt``. Owns no framing (the xerial frames are taken apart
-in :mod:`kafka.codec`) and no encoder.
+Follows google/snappy ``format_description.txt``. Xerial frames are handled in :mod:`kafka.codec`;
+there is no encoder.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ _MAX_RATIO = 64 // 3 + 1
 
 def declared_size(block: bytes) -> Tuple[int, int]:
     """
-    Read the uncompressed size that a raw block starts with.
+    Read the uncompressed size at the start of a raw block.
 
-    Returns the size in bytes and the position behind it. Raises ``ProtocolError`` when the
-    number is malformed or when so few bytes cannot possibly make so many, so that nothing is
-    ever allocated on the word of a forged size.
+    Returns the size in bytes and the position after it. Raises ``ProtocolError`` if the number is
+    malformed or the block is too short for this size, so that no memory is allocated because of a
+    forged size.
     """
     size = 0
     for pos in range(min(5, len(block))):
@@ -50,7 +50,7 @@ def decode_block(block: bytes) -> bytes:
         if kind == 0:
             length, pos = _literal_length(block, pos)
             if pos + length > end:
-                raise ProtocolError('a snappy literal reaches behind its block')
+                raise ProtocolError('a snappy literal exceeds its block')
             out += block[pos : pos + length]
             pos += length
         else:
@@ -66,9 +66,9 @@ def decode_block(block: bytes) -> bytes:
             pos += 1 + width
             repeat(out, offset, length, 0)
         if len(out) > size:
-            raise ProtocolError('a snappy block holds more than the %d bytes it declares' % size)
+            raise ProtocolError('a snappy block has more than the %d bytes it declares' % size)
     if len(out) != size:
-        raise ProtocolError('a snappy block holds %d bytes, declares %d' % (len(out), size))
+        raise ProtocolError('a snappy block has %d bytes, but declares %d' % (len(out), size))
     return bytes(out)
 
 

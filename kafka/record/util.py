@@ -1,8 +1,8 @@
 """
-Variable-length integers of the record format (zigzag, little end first, seven bits a byte).
+Variable-length integers of the record format (zigzag, little-endian, seven bits per byte).
 
-Owns the plain functions and the tables that the batch encoder and decoder look up instead of
-calling them. The Kafka protocol guide calls the types VARINT (32 bits) and VARLONG (64 bits).
+Functions, and the tables that the batch encoder and decoder use instead of calling them. The Kafka
+protocol guide calls the types VARINT (32 bits) and VARLONG (64 bits).
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ def encode_varint(value: int, write: Optional[Callable[[int], Any]] = None) -> U
     """
     Encode a signed integer of up to 64 bits as zigzag varint.
 
-    Returns 1 to 10 bytes; values of 32 bits need at most 5. With ``write`` (1.4) it gets one byte
+    Returns 1 to 10 bytes; values of 32 bits need at most 5. ``write`` (1.4) is called with one byte
     after the other, and their number is returned. Raises ``ProtocolError`` for an integer outside
     the signed 64-bit range.
     """
     if not -(1 << 63) <= value < 1 << 63:
-        raise ProtocolError('%d does not fit into a 64-bit varint' % value)
+        raise ProtocolError('%d exceeds a 64-bit varint' % value)
     rest = value << 1 if value >= 0 else (~value << 1) | 1
     out = bytearray()
     while rest > 0x7F:
@@ -66,8 +66,8 @@ def decode_varint(
     """
     Decode one zigzag varint.
 
-    ``max_bytes`` is 5 for a VARINT and 10 for a VARLONG. Returns the value and the position behind
-    it. Raises ``ProtocolError`` when the buffer ends inside the number or the number is too long.
+    ``max_bytes`` is 5 for a VARINT and 10 for a VARLONG. Returns the value and the position after
+    it. Raises ``ProtocolError`` if the buffer ends inside the number or the number is too long.
     """
     rest = 0
     shift = 0
@@ -89,7 +89,7 @@ def decode_varint(
 
 
 def size_of_varint(value: int) -> int:
-    """Return how many bytes :func:`encode_varint` needs for ``value``."""
+    """Return the size of :func:`encode_varint` for ``value`` in bytes."""
     return len(encode_varint(value))
 
 
@@ -113,5 +113,5 @@ VARINTS = VarintTable()
 
 
 def __getattr__(name: str) -> Any:
-    """Find what 1.4 had here and is made elsewhere."""
+    """Return the names of 1.4 that are defined elsewhere."""
     return look_up(globals(), name, {'calc_crc32c': 'kafka.record.crc32c'})

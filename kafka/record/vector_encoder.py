@@ -1,12 +1,12 @@
 """
-Records of Arrow columns, encoded for many batches of magic 2 without an object of Python for each.
+An encoder of Arrow columns to many batches of magic 2, without a Python object per record.
 
-Owns how numpy and pyarrow put the records of batches together, and the hash of keys by which the
-Java client chooses partitions; :mod:`kafka.record.vectors` has the other way, and gives the two
-packages. Headers of batches, compression and checksums are :mod:`kafka.record.default_records`'s.
+It uses numpy and pyarrow, and also computes the hash of keys by which the Java client chooses
+partitions; :mod:`kafka.record.vectors` is the decoder, and imports the two packages. Headers of
+batches, compression and checksums are handled by :mod:`kafka.record.default_records`.
 
-All that stands before the key of a record is a row of a matrix of bytes, where each varint has as
-many columns as the longest one of its kind needs; a mask says which bytes are there. Arrow joins
+All bytes before the key of a record are a row of a matrix of bytes, where each varint has as
+many columns as the longest one of its kind needs; a mask selects the used bytes. Arrow joins
 the rows with keys and values. The oracle is :mod:`kafka.record.batch_encoder`, and for the hash
 :mod:`kafka.partitioner.hashed`.
 """
@@ -24,13 +24,13 @@ _M = 0x5BD1E995
 
 
 def as_binary(column: Any) -> Any:
-    """Return a column of text or bytes as one of bytes whose edges have 32 bits."""
+    """Return a column of text or bytes as one of bytes with 32-bit offsets."""
     pa = pyarrow()
     return column if column.type.equals(pa.binary()) else column.cast(pa.binary())
 
 
 def _edges(column: Any) -> Any:
-    """Return where each value of a column begins, and where the last one ends, in its buffer."""
+    """Return the positions of the values of a column in its buffer, and the end of the last."""
     np = numpy()
     if not len(column):
         return np.zeros(1, dtype=np.int32)
@@ -51,12 +51,12 @@ def encode_rows(
     keys: Optional[Any], values: Any, counts: Sequence[int], headers: Optional[Any] = None
 ) -> Tuple[Any, List[int]]:
     """
-    Encode the records of some batches, which lie behind each other in the columns.
+    Encode the records of some batches, which are consecutive in the columns.
 
-    ``keys`` and ``values`` are columns of as_binary(), ``keys`` None if there are none; ``counts``
-    says how many records each batch has; ``headers`` is of encode_headers(), None if there are
-    none. They have the timestamp of their batch. Returns all bytes, and where those of each batch
-    end.
+    ``keys`` and ``values`` are columns of as_binary(), ``keys`` None for null keys; ``counts``
+    has the number of records of each batch; ``headers`` is from encode_headers(), None without
+    headers. All records have the timestamp of their batch. Returns all bytes, and the end of each
+    batch in them.
     """
     np, pa = numpy(), pyarrow()
     rows = len(values)
@@ -79,7 +79,7 @@ def encode_rows(
 
 
 def _joined(columns: Sequence[Any]) -> Any:
-    """Return a column that has in each row all that is in the row of the others; null is empty."""
+    """Return a column with the concatenated values of each row; null is empty."""
     nothing = pyarrow().scalar(b'', pyarrow().binary())
     return pyarrow_compute().binary_join_element_wise(
         *columns, nothing, null_handling='replace', null_replacement=b''
@@ -88,9 +88,9 @@ def _joined(columns: Sequence[Any]) -> Any:
 
 def encode_headers(column: Any) -> Optional[Any]:
     """
-    Return a column of what stands at the end of each record, or None if a header has no name.
+    Return a column of the encoded headers of each record, or None if a header has no name.
 
-    ``column`` has lists of structs of a text and bytes; where it is null there are no headers.
+    ``column`` has lists of structs of a text and bytes; a null list means no headers.
     """
     np, pa = numpy(), pyarrow()
     names, contents = column.flatten().flatten()
@@ -100,7 +100,7 @@ def encode_headers(column: Any) -> Optional[Any]:
     rows = len(names)
     lengths = [_Matrix(rows, [_zigzag(sizes_of(each))]).column() for each in (names, contents)]
     each = _joined([lengths[0], names, lengths[1], contents])
-    # Those of one row lie behind each other: they are one value, whose edges are some of theirs.
+    # Those of one row are consecutive: together they are one value, whose offsets are known.
     counts = column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
     ends = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
     edges = _edges(each)[ends]
@@ -117,7 +117,7 @@ def _zigzag(numbers: Any) -> Any:
 
 
 def _width(numbers: Any) -> Any:
-    """Return how many bytes the varint of each number has."""
+    """Return the size of each number's varint."""
     np = numpy()
     widths = np.ones(len(numbers), dtype=np.int64)
     for bits in (7, 14, 21, 28):
@@ -129,9 +129,9 @@ def _width(numbers: Any) -> Any:
 
 
 class _Matrix:
-    """Bytes of some fields of all records, one row for each record.
+    """Bytes of some fields of all records, one row per record.
 
-    Arguments: fields: columns of numbers, written as varints, or bytes that are in each row.
+    Arguments: fields: columns of numbers, written as varints, or constant bytes.
     """
 
     def __init__(self, rows: int, fields: Sequence[Any]) -> None:
@@ -184,7 +184,7 @@ def hash_keys(column: Any) -> Any:
     np = numpy()
     edges = _edges(column)
     sizes = np.diff(edges)
-    # The longest first, so that those that have some more bytes are always the first ones.
+    # The longest first, so that keys with further bytes always come first.
     is_even = bool((sizes == sizes[:1]).all())
     order = None if is_even else np.argsort(-sizes, kind='stable')
     starts = edges[:-1].astype(np.int64)
@@ -211,7 +211,7 @@ def hash_keys(column: Any) -> Any:
 
 
 def _hash_tails(data: Any, starts: Any, sizes: Any, state: Any, m: Any) -> None:
-    """Take in up to three bytes that are left of each key."""
+    """Process the last bytes of each key, up to three."""
     np = numpy()
     left = sizes & 3
     for byte in (2, 1, 0):

@@ -1,23 +1,21 @@
 """
-Records of a partition as Arrow record batches, without an object of Python for each record.
+A decoder of a partition's records to Arrow record batches, without a Python object per record.
 
-Owns what numpy and the columns of pyarrow are used for; both come with the extra ``arrow``. Which
-batches are wanted is :mod:`kafka.record.fetched_records`'s, where they come from the reader's and
-the consumer's.
+It uses numpy and pyarrow, which the extra ``arrow`` installs. The wanted batches are selected by
+:mod:`kafka.record.fetched_records`; the bounded reader and the consumer call this module.
 
-Batches are read where they lie in the answer of a broker, or, where they come from several answers,
-laid end to end: memory that was not in use costs more than all that is done with it. Where each
-record begins only the one before it tells, so this is found in Python: a run of records of one size
-by comparing columns of bytes (about a nanosecond for each), others one by one (about a hundred).
-All numbers are then decoded by numpy at once, because a call of it costs as much for ten records as
-for a thousand. Keys and values are not copied one by one either. Those of one size are an array of
-whatever begins at some byte, of which numpy picks some. Of others the whole buffer is shown to
-Arrow as one column of binaries whose odd items are keys and values and whose even ones are the gaps
-between them, and ``take`` picks the odd ones. ``benchmarks/consumer.py`` measures it. Everything
-that is believed is checked; what does not fit is a ``ProtocolError``, and the careful decoder tells
-more.
+Batches are read in place in the broker's response, or, if they are from several responses, joined:
+fresh memory costs more than all processing. The position of each record depends on the one before,
+so positions are found in Python: a run of records of equal size by comparing columns of bytes
+(about a nanosecond each), others one by one (about a hundred). All numbers are then decoded by
+numpy at a time, because a call costs as much for ten records as for a thousand. Keys and values are
+not copied one by one either. Those of equal size are an array of all possible positions, from which
+numpy picks some. For others the whole buffer is presented to Arrow as one column of binaries whose
+odd items are keys and values and whose even ones are the gaps between them, and ``take`` picks the
+odd ones. ``benchmarks/consumer.py`` measures it. All assumptions are verified; invalid records
+raise ``ProtocolError``, and the slower decoder gives details.
 
-Without numpy, and for messages of magic 0 and 1, columns of Python objects are handed to Arrow.
+Without numpy, and for messages of magic 0 and 1, columns of Python objects are passed to Arrow.
 """
 
 from __future__ import annotations
@@ -38,7 +36,7 @@ from kafka.record.header_blocks import HEADERS, NO_HEADERS
 from kafka.record.record_columns import RecordColumns
 from kafka.record.util import decode_varint
 
-#: All columns that there are.
+#: All columns.
 COLUMNS = (
     'key',
     'value',
@@ -51,19 +49,19 @@ COLUMNS = (
 )
 DEFAULT_COLUMNS = COLUMNS[:-1]
 UNITS = {'ms': 1, 'us': 1000, 'ns': 1000000}
-#: Fewer records of one size are not worth a comparison of columns.
+#: The minimum number of records of equal size for a comparison of columns.
 _LEAST_RUN = 32
-#: So many records in batches of one size are worth calls of numpy of their own.
+#: The minimum number of records in batches of equal size for separate calls of numpy.
 _ALIKE = 4000
 _LONG_VARINT = 63
-#: The most that Arrow counts of a unit of time.
+#: The maximum of Arrow's timestamps, in any unit.
 _MOST = (1 << 63) - 1
-#: Binaries of Arrow have edges of 32 bits.
+#: Arrow's binaries have 32-bit offsets.
 _MOST_BYTES = (1 << 31) - 1
 
 
 class MissingArrowError(KafkaConfigurationError, ImportError):
-    """Arrow batches were asked for, and pyarrow is not there."""
+    """Arrow batches were requested, but pyarrow is not installed."""
 
 
 @lru_cache(maxsize=None)
@@ -75,7 +73,7 @@ def _package(name: str) -> Any:
 
 
 def pyarrow() -> Any:
-    """Return the package. Raises MissingArrowError, which tells how to install it."""
+    """Return the package. Raises MissingArrowError, which says how to install it."""
     found = _package('pyarrow')
     if found is None:
         raise MissingArrowError(
@@ -85,17 +83,17 @@ def pyarrow() -> Any:
 
 
 def pyarrow_compute() -> Any:
-    """Return the functions of pyarrow, which is there."""
+    """Return the functions of pyarrow, which must be installed."""
     return _package('pyarrow.compute')
 
 
 def numpy() -> Any:
-    """Return the package, which is there: see has_numpy()."""
+    """Return the package, which must be installed: see has_numpy()."""
     return _package('numpy')
 
 
 def has_numpy() -> bool:
-    """Tell whether records can be decoded without an object for each of them."""
+    """Return True if records can be decoded without a Python object per record."""
     return _package('numpy') is not None
 
 
@@ -103,8 +101,8 @@ def schema(columns: Sequence[str] = DEFAULT_COLUMNS, timestamp_unit: str = 'ms')
     """
     Return the Arrow schema of some columns.
 
-    Timestamps have a unit of ``'ms'``, ``'us'`` or ``'ns'`` and the zone UTC. Raises
-    ``KafkaConfigurationError`` for a column or unit that there is not, ``MissingArrowError``.
+    Timestamps have the unit ``'ms'``, ``'us'`` or ``'ns'`` and the zone UTC. Raises
+    ``KafkaConfigurationError`` for an unknown column or unit, ``MissingArrowError``.
     """
     pa = pyarrow()
     wrong = [name for name in columns if name not in COLUMNS]
@@ -132,11 +130,11 @@ def schema(columns: Sequence[str] = DEFAULT_COLUMNS, timestamp_unit: str = 'ms')
 
 def _headers_type(pa: Any) -> Any:
     fields = [pa.field('key', pa.string()), pa.field('value', pa.binary())]
-    return pa.list_(pa.field('element', pa.struct(fields)))  # the name that Spark wants
+    return pa.list_(pa.field('element', pa.struct(fields)))  # the name that Spark requires
 
 
 class _Source(NamedTuple):
-    """Batches of one partition, and which of their offsets are wanted."""
+    """Batches of one partition, and the range of wanted offsets."""
 
     topic: str
     partition: int
@@ -146,33 +144,33 @@ class _Source(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """How many records they have."""
+        """The number of records."""
         return sum(header[12] for header in self.raw.headers)
 
     @property
     def is_cut(self) -> bool:
-        """Whether not all offsets of all batches are wanted."""
+        """Whether some offsets of the batches are not wanted."""
         return any(
             header[0] < self.start or header[0] + header[6] >= self.stop
             for header in self.raw.headers
         )
 
 
-#: What the error of a time that Arrow cannot hold asks for; kafka.spark says how it is done there.
+#: The remedy in the error of a time that Arrow cannot represent; kafka.spark replaces it.
 WITHOUT_TIMES = 'leave out the column timestamp'
 
 
 class ArrowMaker:
     """
-    Makes Arrow record batches of the batches of one or several partitions.
+    Creates Arrow record batches from the batches of one or several partitions.
 
-    Batches are added, in order, until :attr:`size_bytes` is enough; :meth:`make` makes one of all.
+    Batches are added, in order, until :attr:`size_bytes` is enough; :meth:`make` converts them all.
     """
 
     def __init__(
         self, columns: Sequence[str] = DEFAULT_COLUMNS, timestamp_unit: str = 'ms'
     ) -> None:
-        """Take columns in the order that is wanted. Raises as :func:`schema`."""
+        """Take the columns in the requested order. Raises as :func:`schema`."""
         self.columns = tuple(columns)
         self.schema = schema(self.columns, timestamp_unit)
         self.size_bytes = 0
@@ -191,15 +189,14 @@ class ArrowMaker:
             self._sources.append(_Source(topic, partition, start, stop, raw))
 
     def drop(self) -> None:
-        """Forget what was added."""
+        """Remove what was added."""
         self.size_bytes, self._sources = 0, []
 
     def make(self) -> Any:
         """
-        Return an Arrow record batch of all that was added, and forget that.
+        Return an Arrow record batch of everything that was added, and remove it.
 
-        Raises ``ProtocolError`` for records that are malformed, or whose time the unit does not
-        reach.
+        Raises ``ProtocolError`` for malformed records, and for a time that exceeds the unit.
         """
         sources, np = self._sources, _package('numpy')
         self.drop()
@@ -208,7 +205,7 @@ class ArrowMaker:
             return pyarrow().RecordBatch.from_arrays(nothing, schema=self.schema)
         buf, shifts = _one_buffer(np, [each.raw.buffer for each in sources])
         if len(buf) > _MOST_BYTES:
-            raise ProtocolError('%d bytes are more than Arrow takes at once' % len(buf))
+            raise ProtocolError('%d bytes exceed the maximum of an Arrow column' % len(buf))
         try:
             parts = [
                 part
@@ -216,7 +213,7 @@ class ArrowMaker:
                 for part in _read(np, buf, shift, source.raw, self.columns)
             ]
         except (IndexError, struct.error):
-            raise ProtocolError('the records of a batch reach behind its end') from None
+            raise ProtocolError('the records of a batch exceed it') from None
         return self._assemble(np, buf, sources, _joined(np, parts))
 
     def _assemble(self, np: Any, buf: bytes, sources: List[_Source], fields: FieldArrays) -> Any:
@@ -267,7 +264,7 @@ class ArrowMaker:
         if self._unit != 'ms':
             most = _MOST // UNITS[self._unit]
             if len(stamps) and (stamps.max() > most or stamps.min() < -most):
-                raise ProtocolError('a time is too far away')  # of_columns() tells which
+                raise ProtocolError('a time exceeds the unit')  # of_columns() finds the record
             stamps = stamps * UNITS[self._unit]
         return pa.array(stamps).view(pa.timestamp(self._unit, tz='UTC'))
 
@@ -275,9 +272,9 @@ class ArrowMaker:
 
     def of_columns(self, topic: str, partition: int, columns: RecordColumns) -> Any:
         """
-        Return an Arrow record batch of records that were decoded already.
+        Return an Arrow record batch of decoded records.
 
-        Raises ``ProtocolError`` for a time that the unit does not reach.
+        Raises ``ProtocolError`` for a time that exceeds the unit.
         """
         pa, count = pyarrow(), len(columns.values)
         stamps: Sequence[Optional[int]] = [None] * count
@@ -308,22 +305,22 @@ class ArrowMaker:
             if abs(stamp) > most:
                 raise ProtocolError(
                     'topic %s, partition %d: the record at offset %d has the time %d ms, which is'
-                    ' more than a timestamp in %s can hold: %s, or begin behind this record'
+                    ' more than a timestamp in %s can hold: %s, or begin after this record'
                     % (topic, partition, offset, stamp, self._unit, WITHOUT_TIMES)
                 )
 
 
 def _header_rows(headers: Any) -> Optional[List[Dict[str, Any]]]:
-    """Return the headers of a record as Arrow takes them; None for none."""
+    """Return the headers of a record in Arrow's form; None without headers."""
     return [{'key': name, 'value': content} for name, content in headers] or None
 
 
-# ------------------------------------------------------------ where records begin
+# ------------------------------------------------------------ positions of records
 
 
 @lru_cache(maxsize=None)
 def _steps() -> List[int]:
-    """Map the first two bytes of a record to its whole size; far too much where it has more."""
+    """Map the first two bytes of a record to its total size; far too large if it has more."""
     steps = []
     for raw in range(1 << 16):
         low, high = raw & 255, raw >> 8
@@ -338,7 +335,7 @@ _TWO_BYTES_AT = struct.Struct('<H').unpack_from
 
 
 def _one_buffer(np: Any, buffers: List[Any]) -> Tuple[bytes, List[int]]:
-    """Return a buffer that has all of the others, and how far from its beginning each of them."""
+    """Return one buffer with all of the others, and the position of each in it."""
     owner = memoryview(buffers[0]).obj
     if isinstance(owner, bytes) and all(memoryview(each).obj is owner for each in buffers):
         begin = _address(np, owner)
@@ -366,7 +363,7 @@ def _joined(np: Any, parts: List[FieldArrays]) -> FieldArrays:
 def _read(
     np: Any, buf: bytes, shift: int, raw: RawRecords, wanted: Sequence[str]
 ) -> List[FieldArrays]:
-    """Return the fields of all records, by parts; they lie so much further on in the buffer."""
+    """Return the fields of all records, by parts; positions are shifted in the buffer."""
     begins, ends = ([place + shift for place in each] for each in (raw.begins, raw.ends))
     counts = [header[12] for header in raw.headers]
     parts, first = [], 0
@@ -383,7 +380,7 @@ def _read(
 def _frame(
     np: Any, buf: bytes, begins: Sequence[int], ends: Sequence[int], counts: Sequence[int]
 ) -> Tuple[Any, Any]:
-    """Return where each record begins and ends, in batches that lie so in the buffer."""
+    """Return the beginning and end of each record in batches at these positions."""
     starts = np.empty(sum(counts), dtype=np.int64)
     done = 0
     for pos, end, count in zip(begins, ends, counts):
@@ -418,7 +415,7 @@ def _measure(buf: bytes, pos: int, end: int, left: int) -> Tuple[int, int]:
 
 
 def _walk(buf: bytes, pos: int, count: int) -> Tuple[List[int], int]:
-    """Return where so many records begin, and where the last ends."""
+    """Return the beginnings of this number of records, and the end of the last."""
     steps, at = _steps(), _TWO_BYTES_AT
     found: List[int] = []
     add, begin = found.append, pos
@@ -428,7 +425,7 @@ def _walk(buf: bytes, pos: int, count: int) -> Tuple[List[int], int]:
             pos += steps[at(buf, pos)[0]]
         if pos <= len(buf):
             return found, pos
-    except struct.error:  # a size of other than one or two bytes; it leads far away
+    except struct.error:  # a size of more than two bytes, mapped to an impossible position
         pass
     found, pos = [], begin
     for _ in range(count):
@@ -440,11 +437,11 @@ def _walk(buf: bytes, pos: int, count: int) -> Tuple[List[int], int]:
     return found, pos
 
 
-# ------------------------------------------------------------ what is in them
+# ------------------------------------------------------------ fields
 
 
 def _decode(np: Any, buf: bytes, starts: Any, ends: Any) -> FieldArrays:
-    """Read the numbers of all records. Raises ProtocolError, IndexError for what is malformed."""
+    """Read the numbers of all records. Raises ProtocolError, IndexError for malformed bytes."""
     data = np.frombuffer(buf, dtype=np.uint8)
     _, pos = _varints(np, data, starts)
     stamps, pos = _varints(np, data, pos + 1)
@@ -454,20 +451,20 @@ def _decode(np: Any, buf: bytes, starts: Any, ends: Any) -> FieldArrays:
     behind = _behind(np, values, value_sizes, ends)
     has_none = data[behind] == 0
     if not (behind[has_none] + 1 == ends[has_none]).all():
-        raise ProtocolError('a record goes on behind its last field')
+        raise ProtocolError('a record continues after its last field')
     return FieldArrays(stamps, offsets, keys, key_sizes, values, value_sizes, behind, ends)
 
 
 def _behind(np: Any, pos: Any, sizes: Any, ends: Any) -> Any:
-    """Return where fields end, which has to be before the end of their records."""
+    """Return the ends of fields, which have to be before the ends of their records."""
     behind = pos + np.maximum(sizes, 0)
     if (sizes < -1).any() or (behind >= ends).any() or (behind < pos).any():
-        raise ProtocolError('a field reaches behind its record')
+        raise ProtocolError('a field exceeds its record')
     return behind
 
 
 def _varints(np: Any, data: Any, pos: Any) -> Tuple[Any, Any]:
-    """Return the numbers at some positions, and the positions behind them."""
+    """Return the numbers at some positions, and the positions after them."""
     first = data[pos]
     raw = (first & 127).astype(np.uint64)
     pos = pos + 1
@@ -475,7 +472,7 @@ def _varints(np: Any, data: Any, pos: Any) -> Tuple[Any, Any]:
     shift = 7
     while len(more):
         if shift > _LONG_VARINT:
-            raise ProtocolError('a number has more bytes than there can be')
+            raise ProtocolError('a varint has too many bytes')
         following = data[pos[more]]
         raw[more] |= (following & 127).astype(np.uint64) << np.uint64(shift)
         pos[more] += 1
@@ -486,13 +483,13 @@ def _varints(np: Any, data: Any, pos: Any) -> Tuple[Any, Any]:
 
 
 def _types(headers: List[Header]) -> List[int]:
-    """Return 1 for batches whose timestamps are those of the broker, 0 for others."""
+    """Return 1 for batches with log append time, 0 for others."""
     return [int(header[5] & TIMESTAMP_TYPE_MASK > 0) for header in headers]
 
 
 def _timestamps(np: Any, headers: List[Header], column: Any, fields: FieldArrays) -> Any:
     appended = _types(headers)
-    # The latest one of a batch stands for all that its broker has stamped.
+    # The largest timestamp of a batch is that of all its records if it is the log append time.
     stamps = column([header[8 if by_broker else 7] for header, by_broker in zip(headers, appended)])
     if not any(appended):
         return stamps + fields.timestamp_deltas
@@ -525,13 +522,13 @@ def _binaries(
 
 
 def _of_one_size(np: Any, pa: Any, buf: bytes, places: Any, size: int) -> Any:
-    """Return a column of binaries that begin there and have one size, -1 for None."""
+    """Return a column of binaries at these positions with the same size, -1 for None."""
     rows = len(places)
     if size < 0:
         return pa.nulls(rows, pa.binary())
     if not size:
         return pa.array([b''], pa.binary()).take(pa.array(np.zeros(rows, dtype=np.int64)))
-    # All that there could be, wherever they begin; no more than what is picked is copied.
+    # All possible binaries; only those that are picked are copied.
     every = np.ndarray((len(buf) - size + 1,), 'V%d' % size, buf, 0, (1,))
     edges = np.arange(0, size * rows + 1, size, dtype=np.int32)
     buffers = [None, pa.py_buffer(edges), pa.py_buffer(every[places])]
@@ -541,7 +538,7 @@ def _of_one_size(np: Any, pa: Any, buf: bytes, places: Any, size: int) -> Any:
 def _of_any_size(
     np: Any, pa: Any, buf: bytes, wanted: Dict[str, Tuple[Any, Any]], keep: Any
 ) -> Dict[str, Any]:
-    """Return columns of binaries, each of which has places and sizes, in order and all together."""
+    """Return columns of binaries, each given by positions and sizes, in order, all at a time."""
     rows, step = len(next(iter(wanted.values()))[0]), 2 * len(wanted)
     edges = np.zeros(step * rows + 1, dtype=np.int32)
     for number, (starts, sizes) in enumerate(wanted.values()):
@@ -568,7 +565,7 @@ def _topics(np: Any, pa: Any, topics: List[str], rows: List[int], keep: Any) -> 
 
 
 def _headers(np: Any, pa: Any, buf: bytes, starts: Any, ends: Any) -> Any:
-    """Return the column of headers; they repeat, so each block is decoded once."""
+    """Return the column of headers; each different block is decoded once."""
     some = np.flatnonzero(np.frombuffer(buf, dtype=np.uint8)[starts])
     if not len(some):
         return pa.nulls(len(starts), _headers_type(pa))

@@ -1,8 +1,8 @@
 """
-Zstandard frames, walked without decoding them (RFC 8878, section 3.1).
+Zstandard frames, located without decoding them (RFC 8878, section 3.1).
 
-Tells where each frame ends and how large its content can be at most, so that a decoder is given
-complete frames and a buffer of the right size. Owns no decoder.
+It finds the end of each frame and the maximum size of its content, so that a decoder gets complete
+frames and a buffer of the right size. There is no decoder.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _MAX_BLOCK_BYTES = 1 << 17
 
 
 class FrameExtent(NamedTuple):
-    """Where a frame lies in the data, and bounds of the size of its content."""
+    """The position of a frame in the data, and bounds of the size of its content."""
 
     start: int
     end: int
@@ -28,7 +28,7 @@ def walk_frames(data: bytes) -> Iterator[FrameExtent]:
     """
     Yield the extent of each frame in ``data``; skippable frames are left out.
 
-    Raises ``ProtocolError`` when the data ends inside a frame or is no zstd frame at all.
+    Raises ``ProtocolError`` if the data ends inside a frame or is not a zstd frame.
     """
     pos = 0
     while pos < len(data):

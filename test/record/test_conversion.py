@@ -171,7 +171,7 @@ def test_messages_behind_a_control_batch_are_delivered_at_once():
 
 def test_records_that_all_end_before_the_wanted_offset_are_refused():
     """A consumer would ask for the same offset, and get them, for ever."""
-    with pytest.raises(ProtocolError, match='up to offset 1 where 2 was asked for'):
+    with pytest.raises(ProtocolError, match='up to offset 1, but 2 was requested'):
         down_convert(batch([b'a', b'b']), 2, NO_LIMIT)
 
 

@@ -339,7 +339,7 @@ def test_a_set_cut_off_inside_a_wrapper_is_malformed():
     """Only what comes from a broker may end anywhere; a wrapper was written whole."""
     inner = oracle.write_set([R(0, 5, None, b'aaaa')], 0)
     for cut in range(1, len(inner)):
-        with pytest.raises(ProtocolError, match='cut off'):
+        with pytest.raises(ProtocolError, match='truncated'):
             read(wrap(inner[:cut], 0))
 
 

@@ -66,8 +66,8 @@ def test_agrees_with_the_package_about_damaged_blocks(content, data):
         ('80', 'malformed'),
         ('ffffffffff01', 'malformed'),
         ('ffffffff07', 'cannot hold'),  # 2 GiB out of 5 bytes
-        ('0a', 'holds 0 bytes'),
-        ('04 0c6162', 'behind its block'),
+        ('0a', 'has 0 bytes'),
+        ('04 0c6162', 'exceeds its block'),
         ('01 0061 0061', 'more than'),
         ('05 0061 01', 'inside a copy'),
         ('05 0061 0102', 'before its beginning'),  # 2 back, 1 there

@@ -194,7 +194,7 @@ def test_a_field_that_reaches_into_the_next_record_is_refused():
     payload[5] = 2 * 40
     maker = ArrowMaker(['value'])
     maker.add('t', 0, 0, 1, with_payload(bytes(payload), batch(*[(None, b'', ())] * 2)))
-    with pytest.raises(ProtocolError, match='reaches behind its record'):
+    with pytest.raises(ProtocolError, match='exceeds its record'):
         maker.make()
 
 

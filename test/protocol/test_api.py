@@ -250,7 +250,11 @@ def test_the_highest_version_that_both_have_is_chosen(ranges, highest, version):
 @pytest.mark.parametrize(
     'ranges, highest, words',
     [
-        ({}, None, 'FetchRequest: this client has versions 0 to 18, the broker does not support it'),
+        (
+            {},
+            None,
+            'FetchRequest: this client has versions 0 to 18, the broker does not',
+        ),
         (
             {1: (19, 20)},
             None,

@@ -80,9 +80,7 @@ def test_bytes_are_no_array_of_numbers():
 def test_a_uuid_has_16_bytes():
     for wrong in (b'short', b'x' * 17):
         topics = [FetchTopic(topic_id=wrong, partitions=[])]
-        assert refused(fetch(topics=topics), 13).endswith(
-            'must have 16 bytes, got %d' % len(wrong)
-        )
+        assert refused(fetch(topics=topics), 13).endswith('must have 16 bytes, got %d' % len(wrong))
     topics = [FetchTopic(topic_id='x' * 16, partitions=[])]
     assert refused(fetch(topics=topics), 13).endswith('topic_id must be bytes, not str')
 

@@ -182,7 +182,9 @@ def test_requests_with_records_are_always_looked_at(message):
 
 @pytest.mark.parametrize(('message', 'last'), REQUESTS)
 def test_an_api_that_the_broker_lacks_is_an_error_that_names_it(message, last):
-    with pytest.raises(UnsupportedVersionError, match=type(message).__name__ + '.*does not support'):
+    with pytest.raises(
+        UnsupportedVersionError, match=type(message).__name__ + '.*does not support'
+    ):
         translate(message, 0, {})
 
 

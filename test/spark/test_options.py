@@ -111,7 +111,9 @@ def test_what_to_read_has_to_be_said_once_and_well(given: Any) -> None:
 
 
 def test_none_at_all_is_told_with_the_way_that_sql_has() -> None:
-    with pytest.raises(InvalidOptionError, match=r'no options were given: a table .*CREATE TEMPORARY VIEW'):
+    with pytest.raises(
+        InvalidOptionError, match=r'no options were given: a table .*CREATE TEMPORARY VIEW'
+    ):
         SourceOptions.of({}, BATCH)
 
 
@@ -330,7 +332,11 @@ WRONG: List[Any] = [
     ('commitOffsets', 'true', 'commitOffsets=true needs kafka.group.id'),
     ('kafka.group.id', ' ', 'kafka.group.id must be text that is not empty'),
     ('kafka.auto.offset.reset', 'none', 'kafka.auto.offset.reset is not supported'),
-    ('maxOffsetPerTrigger', '5', 'unknown option maxoffsetpertrigger: did you mean maxOffsetsPerTrig'),
+    (
+        'maxOffsetPerTrigger',
+        '5',
+        'unknown option maxoffsetpertrigger: did you mean maxOffsetsPerTrig',
+    ),
     ('starting_offsets', 'x', 'did you mean startingOffsets'),
     ('bootstrap.servers', 'h:1', 'did you mean kafka.bootstrap.servers'),
     ('group.id', 'g', 'did you mean kafka.group.id'),

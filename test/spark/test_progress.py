@@ -54,9 +54,7 @@ def test_offsets_of_both_connectors_are_read(text: str, offsets: Any) -> None:
 
 def test_offsets_of_another_source_are_refused() -> None:
     for tree in ({'offset': 7}, 7):  # 7 is how the source of rates has it
-        with pytest.raises(
-            InvalidOptionError, match='checkpoint.* its own checkpointLocation'
-        ):
+        with pytest.raises(InvalidOptionError, match='checkpoint.* its own checkpointLocation'):
             offsets_of(tree)
 
 

@@ -28,7 +28,7 @@ class Sensor:
     ) -> None:
         if not name:
             raise ValueError('a sensor needs a name, not %r' % (name,))
-        # Guards the statistics, which are not thread-safe.
+        #: Guards the statistics, which are not thread-safe.
         self.lock = threading.RLock() if lock is None else lock
         self._registry = registry
         self._name = name

@@ -137,7 +137,5 @@ FOR_USERS_ONLY = {
     'kafka.vendor.enum34',
     'kafka.vendor.selectors34',
     'kafka.vendor.six',
-    'kafka.vendor.six.moves',
-    'kafka.vendor.six.urllib',
     'kafka.vendor.socketpair',
 }

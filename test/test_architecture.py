@@ -141,8 +141,8 @@ MAY_USE = {
 }
 
 SPARK = ('active_session', 'listener', 'sink', 'source', 'stream', 'takeover')
-# Packages that need not be installed, each known to one file as a rule; PySpark to those of its
-# classes.
+# Packages that need not be installed, but for six, each known to one file as a rule; PySpark to
+# those of its classes.
 OPTIONAL = {
     'backports': 'kafka.codec',
     'botocore': 'kafka.net.sasl.msk',
@@ -156,6 +156,7 @@ OPTIONAL = {
     'pyarrow': {'kafka.codec', 'kafka.record.vectors'},  # codecs, and columns
     'pyspark': {'kafka.spark.' + name for name in SPARK},
     'pytest': 'kafka.testing.pytest_plugin',
+    'six': 'kafka.vendor.six',
     'snappy': 'kafka.codec',
     'xxhash': 'kafka.codec',
     'zstandard': 'kafka.codec',

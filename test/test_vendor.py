@@ -7,9 +7,9 @@ import enum
 import selectors
 
 import pytest
+from kafka.vendor.six.moves import range, urllib, xrange, zip
 
 from kafka.vendor import enum34, selectors34, six, socketpair
-from kafka.vendor.six.moves import range, urllib, xrange, zip
 
 
 def test_the_modules_of_the_standard_library():
@@ -32,6 +32,15 @@ def test_types_are_those_of_python_3():
     assert isinstance(b'x', six.binary_type)
     assert isinstance(1, six.integer_types)
     assert isinstance('x', six.text_type)
+
+
+def test_it_is_the_six_that_is_installed():
+    import kafka.vendor.six.moves.urllib.parse
+    import six as installed
+    from kafka.vendor.six.moves.urllib.parse import quote
+
+    assert six is installed and kafka.vendor.six is installed
+    assert quote('a b') == 'a%20b' and six.moves.urllib.parse.quote is quote
 
 
 def test_bytes_and_text():

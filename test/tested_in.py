@@ -75,7 +75,7 @@ TESTED_IN = {
     'kafka/record/legacy_decoder.py': 'test/record/test_legacy_records.py',
     'kafka/record/record.py': 'test/record/test_default_records.py',
     'kafka/record/record_reader.py': 'test/record/test_batch_decoder.py',
-    'kafka/vendor/six/__init__.py': 'test/test_vendor.py',
+    'kafka/vendor/six.py': 'test/test_vendor.py',
 }
 # What is one subject in kafka/testing is tested together.
 _FAMILIES = """

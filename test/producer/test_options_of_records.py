@@ -16,7 +16,7 @@ from kafka.errors import (
     NotEnoughReplicasError,
 )
 from kafka.net.loop.busy_poll import BusyPoll
-from kafka.producer import sender as senders
+from kafka.producer import in_flight_batches
 from kafka.record.memory_records import MemoryRecords
 from kafka.testing import Cluster
 from kafka.testing.faults import Error
@@ -141,7 +141,7 @@ def test_retries(cluster, make, retries):
 def test_backoff(cluster, make, monkeypatch):
     asked = []
     monkeypatch.setattr(
-        senders,
+        in_flight_batches,
         'backoff_seconds',
         lambda base, longest, tries, part: asked.append((base, longest, tries)) or 0.0,
     )

@@ -1,8 +1,8 @@
 """An embedded Kafka: brokers of any release from 0.8.0 on, in pure Python, inside the process.
 
-``with Cluster(version='2.8') as cluster:`` starts one; any client reaches it at
-``cluster.bootstrap``. Made for tests: nothing of this package's clients imports it. Nothing is
-loaded before it is used, because pytest loads the plugin in this package in all its runs.
+``with Cluster(version='2.8') as cluster:`` starts one; any client can connect to it at
+``cluster.bootstrap``. Made for tests: this package's clients do not import it. Modules are imported
+on first use, because pytest loads the plugin in this package in all its runs.
 """
 
 from __future__ import annotations
@@ -30,5 +30,5 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Load the module of a name when it is first asked for (PEP 562)."""
+    """Import the module of a name on first use (PEP 562)."""
     return look_up(globals(), name, _HOMES)

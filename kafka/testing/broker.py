@@ -1,12 +1,11 @@
-"""One broker of an embedded cluster: from a request to the handler of its API.
+"""One broker of an embedded cluster: it dispatches requests to the handlers of their APIs.
 
-Owns that way, the connections that stand, and how long clients may take to come in: a real broker
-gives somebody who stops in the middle of TLS or of SASL the ten minutes that it gives everybody
-(``connections.max.idle.ms``). Here such a connection is closed ``handshake_timeout_ms`` after it
-came, 30 seconds at first: clients have given up themselves by then (librdkafka's
-``socket.connection.setup.timeout.ms``, 30 seconds, is for TLS and SASL too), and nobody need have a
-password to hold what a connection takes. What is known lies in state.py, what each API does in
-handlers/, bytes in connection.py, sockets in server.py.
+It also keeps its connections, and limits the time for TLS and SASL: a real broker allows an
+incomplete handshake the same ten minutes as an idle connection (``connections.max.idle.ms``). Here
+such a connection is closed ``handshake_timeout_ms`` after it was accepted, 30 seconds by default,
+so that connections without a login do not hold memory; clients have given up by then
+(``socket.connection.setup.timeout.ms`` of librdkafka, 30 seconds, includes TLS and SASL). State is
+in state.py, each API in handlers/, bytes are handled by connection.py, sockets by server.py.
 """
 
 from __future__ import annotations
@@ -24,30 +23,30 @@ from kafka.testing.state import ClusterState, Node
 from kafka.testing.timers import Timer
 from kafka.testing.waiting import Waiting
 
-#: What bytes of a client go to.
+#: The receiver of a client's bytes.
 Endpoint = Union[Connection, TlsEnd]
 
 
 class Broker:
     """One broker.
 
-    Arguments: node: how others know it; state, waiting: those of its cluster.
+    Arguments: node: its address and id; state, waiting: those of its cluster.
     """
 
     def __init__(self, node: Node, state: ClusterState, waiting: Waiting) -> None:
         self.node = node
         self.state = state
         self.waiting = waiting
-        # Which versions it answers, by API key.
+        # The versions that it supports, by API key.
         self.served = {key: each for key, each in state.release.served.items() if key in HANDLERS}
         if state.defaults.client_telemetry and state.release.version >= (3, 7):
             self.served.update(TELEMETRY)
-        #: Called with the id of a connection that has ended, by what they are for.
+        #: Called with the id of a connection that has ended, by purpose.
         self.when_closed: Dict[str, Callable[[int], None]] = {}
-        #: It hangs: its clients cannot be blamed for silence.
+        #: Whether it hangs: its clients must not be disconnected for being silent.
         self.is_paused = False
         self._connections: Dict[int, Connection] = {}
-        self._handshakes: Dict[int, Timer] = {}  # by connection: when it must be over
+        self._handshakes: Dict[int, Timer] = {}  # by connection: the limit of its handshake
         self._last_connection = 0
         if state.authorizer is not None:
             guards.load()
@@ -57,11 +56,11 @@ class Broker:
 
     @property
     def node_id(self) -> int:
-        """Its number in the cluster."""
+        """Its id in the cluster."""
         return self.node.node_id
 
     def connect(self, transport: Any) -> Endpoint:
-        """Take a new connection; one end of it is TLS where the listener is.
+        """Accept a connection, with TLS if the listener has it.
 
         Arguments: transport: has ``write(data)``, ``write_parts(parts)`` and ``close()``.
         """
@@ -77,7 +76,7 @@ class Broker:
         return endpoint
 
     def _watch_handshake(self, connection_id: int, endpoint: Endpoint, seconds: float) -> None:
-        """Close a connection that has not logged in after so many seconds."""
+        """Close a connection that has not logged in after this time."""
 
         def end() -> None:
             if self.is_paused:
@@ -96,7 +95,7 @@ class Broker:
         return connection
 
     def close_connection(self, connection_id: int) -> None:
-        """Close one connection, if it is still there."""
+        """Close one connection, if it exists."""
         handshake = self._handshakes.pop(connection_id, None)
         if handshake is not None:
             handshake.cancel()
@@ -107,12 +106,12 @@ class Broker:
                 callback(connection_id)
 
     def close_connections(self) -> None:
-        """Close all of them."""
+        """Close all connections."""
         for connection_id in list(self._connections):
             self.close_connection(connection_id)
 
     def handle(self, call: Call[Any]) -> None:
-        """Let a fault, a test or the handler of the API answer, now or later."""
+        """Let a fault, a test or the handler of the API respond, now or later."""
         try:
             if self.state.storage is not None:
                 self.state.storage.note(call)
@@ -125,6 +124,6 @@ class Broker:
             self.note_failure(call, error)
 
     def note_failure(self, call: Call[Any], error: Exception) -> None:
-        """Close the connection of a call that could not be answered, and keep the reason."""
+        """Close the connection of a call that could not be answered, and store the reason."""
         self.state.control.note_failure('%r' % (call,), error)
         call.close_connection()

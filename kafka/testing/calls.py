@@ -1,8 +1,7 @@
-"""One request on its way through an embedded broker.
+"""One request in an embedded broker.
 
-Owns: the registry of what answers which API, and ``Call``, in which a handler finds the request and
-by which it answers, now or later. Does not own connections (connection.py) or what any API does
-(handlers/).
+The registry of the handlers of APIs, and ``Call``, which gives a handler the request and takes the
+response, now or later. Connections are in connection.py, the APIs in handlers/.
 """
 
 from __future__ import annotations
@@ -32,14 +31,14 @@ if TYPE_CHECKING:
 
 R = TypeVar('R', bound=Message)
 
-#: Answers a call: by what it returns, or later by ``call.respond()`` if that is None.
+#: Handles a call: returns the response, or None to call ``call.respond()`` later.
 Handler = Callable[['Call[Any]'], Optional[Message]]
 
-#: Gets a response and returns what is sent instead.
+#: Called with a response; returns the response to send instead.
 Change = Callable[[Message], Message]
 
-#: Gets the bytes of an answer (none for one that is not sent), the connection that they are for and
-#: what to call with the bytes that go on their way, now or later.
+#: Called with the bytes of a response (none for one that is not sent), their connection, and the
+#: function to call with the bytes to send, now or later.
 Delivery = Callable[[bytes, 'Connection', Callable[[bytes], None]], None]
 
 ANONYMOUS = 'User:ANONYMOUS'
@@ -49,7 +48,7 @@ HANDLERS: Dict[int, Handler] = {}
 
 
 def handles(request: Type[Message]) -> Callable[[Handler], Handler]:
-    """Decorate the function that answers an API."""
+    """Register the decorated function as the handler of an API."""
 
     def register(handler: Handler) -> Handler:
         assert request.api_key is not None
@@ -60,7 +59,7 @@ def handles(request: Type[Message]) -> Callable[[Handler], Handler]:
 
 
 class ClientSoftware:
-    """What a client said of itself when it asked for versions (KIP-511)."""
+    """The name and version that a client gave in ApiVersions (KIP-511)."""
 
     def __init__(self) -> None:
         self.name = 'unknown'
@@ -68,10 +67,10 @@ class ClientSoftware:
 
 
 class Call(Generic[R]):
-    """A request that waits for its answer.
+    """A request that waits for its response.
 
-    Attributes: broker: who was asked; state: what all brokers know; header: of the request;
-    request: the message; connection_id: tells connections apart; principal: who asks.
+    Attributes: broker: the receiver; state: of the cluster; header: of the request;
+    request: the message; connection_id: the connection; principal: the client's.
     """
 
     def __init__(
@@ -91,12 +90,12 @@ class Call(Generic[R]):
         self.login: Optional[Login] = None  # of the connection; None without SASL
         self.host = LOCAL_HOST  # the client's address
         self.software = ClientSoftware()  # of the connection
-        self.size_bytes = 0  # of the frame; of several if they came together
+        self.size_bytes = 0  # of the frame; of several if they arrived together
         self._answer: Optional[Callable[[Optional[Message]], None]] = answer
         self._when_dropped: List[Callable[[], None]] = []
-        #: What becomes of the response before it is written, in this order; see faults.py.
+        #: The changes of the response before it is encoded, in order; see faults.py.
         self.changes: List[Change] = []
-        #: And of its bytes on their way to the client, in this order.
+        #: The changes of the delivery of its bytes, in order.
         self.deliveries: List[Delivery] = []
 
     def __repr__(self) -> str:
@@ -108,54 +107,54 @@ class Call(Generic[R]):
 
     @property
     def state(self) -> ClusterState:
-        """What all brokers of the cluster know."""
+        """The state that all brokers of the cluster share."""
         return self.broker.state
 
     @property
     def version(self) -> int:
-        """The version in which the request came."""
+        """The version of the request."""
         return self.header.api_version
 
     @property
     def is_waiting(self) -> bool:
-        """Whether nobody has answered yet."""
+        """Whether there is no response yet."""
         return self._answer is not None
 
     def may(self, operation: int, resource_type: int, name: str) -> bool:
-        """Tell whether who asks is allowed something; see acls.py for the numbers."""
+        """Return True if the client has a permission; see acls.py for the numbers."""
         authorizer = self.broker.state.authorizer
         if authorizer is None:
             return True
         return authorizer.allows(self.principal, self.host, operation, resource_type, name)
 
     def respond(self, response: Optional[Message]) -> None:
-        """Answer; None for a request that gets no answer (acks=0).
+        """Respond; None for a request without response (acks=0).
 
-        Raises IllegalStateError for a second answer.
+        Raises IllegalStateError for a second response.
         """
         if self._answer is None:
             raise IllegalStateError('%r was answered already' % (self,))
         answer, self._answer = self._answer, None
-        self._when_dropped.clear()  # they hold the call, and only the collector would find that
+        self._when_dropped.clear()  # they refer to the call, which would be a reference cycle
         if response is not None:
             for change in self.changes:
                 response = change(response)
         answer(response)
 
     def close_connection(self) -> None:
-        """Close the connection instead of answering."""
+        """Close the connection instead of responding."""
         self.drop()
         self.broker.close_connection(self.connection_id)
 
     def drop(self) -> None:
-        """Note that there is nobody to answer to any longer."""
+        """Note that the connection has ended, so that no response is possible."""
         self._answer = None
         callbacks, self._when_dropped = self._when_dropped, []
         for callback in callbacks:
             callback()
 
     def when_dropped(self, callback: Callable[[], None]) -> None:
-        """Call something if the connection ends before this is answered."""
+        """Call a function if the connection ends before there is a response."""
         self._when_dropped.append(callback)
 
     def wait(
@@ -164,12 +163,12 @@ class Call(Generic[R]):
         keys: Iterable[Any],
         attempt: Callable[[bool], Optional[Message]],
     ) -> Optional[Message]:
-        """Answer as soon as ``attempt`` has something to say, or when time is over.
+        """Respond as soon as ``attempt`` returns a response, or when the time is over.
 
-        Arguments: seconds: how long at most; keys: when one of them is touched by
-            ``broker.waiting.touch(key)``, it is attempted again; attempt: gets whether it is the
-            last time, when it must return the answer, and otherwise may return None.
-        Returns: what the first attempt said, for a handler to return.
+        Arguments: seconds: the maximum; keys: when one of them is touched by
+            ``broker.waiting.touch(key)``, it is attempted again; attempt: is called with True the
+            last time, when it must return the response, otherwise it may return None.
+        Returns: the result of the first attempt, for a handler to return.
         """
         first = attempt(seconds <= 0)
         if first is not None or seconds <= 0:

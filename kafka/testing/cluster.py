@@ -1,8 +1,7 @@
 """An embedded Kafka for tests: a cluster of any release inside the process.
 
-Owns what users hold in their hands: start and stop, topics, the death of brokers, and the ways to
-interfere. Everything else is reached by any Kafka client through the brokers' addresses. Nothing of
-Apache Kafka is needed.
+The public class: start and stop, topics, failures of brokers, and fault injection. Everything else
+is done with any Kafka client through the brokers' addresses. Nothing of Apache Kafka is needed.
 """
 
 from __future__ import annotations
@@ -46,30 +45,30 @@ OWN_ARGUMENTS = (
     'tls',
 )
 
-handlers.load()  # here, so that the first cluster starts as fast as the others
+handlers.load()  # here, so that the first cluster starts as fast as later ones
 
 
 class Cluster:
     """A cluster of embedded brokers, as a context manager or between start() and stop().
 
-    Arguments: brokers: how many; version: the release of Apache Kafka that they are, from '0.8.0'
-    to '4.4'; host: where they listen, and what they call themselves ('0.0.0.0' and '::' are called
-    by the name of the machine); port: of the first broker, the others follow; 0 takes any free
-    ones; topics: created at the start, {name: number of partitions}; seed: of everything that is
-    left to chance, None for a new one; sasl: users who log in, {name: password}, None for no
-    logins; mechanisms: of SASL, None for those with passwords; tls: True for a certificate to throw
-    away, or a ``kafka.testing.Tls`` with files; data: a folder in which everything is kept, and
-    found again at the next start, None for memory; fsync: whether what is acknowledged is on the
-    disk, so that it survives a power cut and not only the end of the process; other settings:
-    fields of ``kafka.testing.state.Defaults``.
+    Arguments: brokers: their number; version: the release of Apache Kafka to behave as, from
+    '0.8.0' to '4.4'; host: the host to listen on and to advertise ('0.0.0.0' and '::' are
+    advertised as the name of the machine); port: of the first broker, the others follow; 0 for free
+    ports; topics: created at the start, {name: number of partitions}; seed: of everything random,
+    None for a new one; sasl: the users, {name: password}, None for no logins; mechanisms: of SASL,
+    None for those with passwords; tls: True for a temporary certificate, or a
+    ``kafka.testing.Tls`` with files; data: a folder in which everything is stored, and loaded at
+    the next start, None for memory; fsync: whether data is flushed to the disk before it is
+    acknowledged, so that it survives a power failure and not only the end of the process; other
+    settings: fields of ``kafka.testing.state.Defaults``.
 
-    Attributes: seed: with which a run repeats; faults: which requests go wrong, see
+    Attributes: seed: for reproducing a run; faults: the injected faults, see
     ``kafka.testing.faults.Faults``; security: see ``kafka.testing.security.options.Security``.
 
-    Raises: ValueError for a release that is not there, fewer than one broker, ports that end before
-    the brokers do, a topic that cannot be, what of security the release has not; TypeError for a
-    setting that does not exist; from start() OSError when a port is taken, and
-    ``kafka.testing.security.tls.CertificateError`` when no certificate can be made or used.
+    Raises: ValueError for an unknown release, fewer than one broker, ports above 65535, an invalid
+    topic, security that the release does not support; TypeError for an unknown setting; from
+    start() OSError if a port is taken, and ``kafka.testing.security.tls.CertificateError`` if no
+    certificate can be created or used.
     """
 
     def __init__(
@@ -89,7 +88,7 @@ class Cluster:
         **settings: Any,
     ) -> None:
         if not isinstance(brokers, int) or brokers < 1:
-            raise ValueError('brokers must be a number from 1 on, not %r' % (brokers,))
+            raise ValueError('brokers must be a number >= 1, not %r' % (brokers,))
         if not isinstance(port, int) or not 0 <= port <= MAX_PORT + 1 - brokers:
             raise ValueError('port must leave room for %d below 65536, not %r' % (brokers, port))
         if topics is not None and not isinstance(topics, dict):
@@ -117,7 +116,7 @@ class Cluster:
             node = Node(node_id, host, port + node_id if port else 0, rack)
             self.state.nodes[node_id] = node
             self._brokers[node_id] = Broker(node, self.state, self.waiting)
-        self._paused: Dict[int, Timer] = {}  # by node: when the others give it up
+        self._paused: Dict[int, Timer] = {}  # by node: when its session expires
         self._server: Any = None
 
     def __repr__(self) -> str:
@@ -129,7 +128,7 @@ class Cluster:
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         failure = self._end()
-        if failure is not None and error is None:  # otherwise the block has its own reason
+        if failure is not None and error is None:  # otherwise the exception of the block is raised
             raise failure
 
     def _make_clock(self) -> Clock:
@@ -139,7 +138,7 @@ class Cluster:
         return Server(self.timers, self.state.control.note_failure)
 
     def _call(self, function: Callable[[], T]) -> T:
-        """Do something where the brokers live."""
+        """Run a function in the thread of the brokers."""
         server = self._server
         result: T = function() if server is None else server.call(function)
         return result
@@ -147,10 +146,10 @@ class Cluster:
     # ------------------------------------------------------------ start and stop
 
     def start(self) -> None:
-        """Open the ports and serve; topics and records of before a stop() are still there.
+        """Open the ports and serve; topics and records from before a stop() still exist.
 
-        Raises: OSError when a port is taken; StorageError when another process uses the folder with
-            the data, or it cannot be read: nothing in it is changed then.
+        Raises: OSError if a port is taken; StorageError if another process uses the data folder, or
+            it cannot be read: nothing in it is changed then.
         """
         if self._server is not None:
             return
@@ -165,7 +164,7 @@ class Cluster:
                     broker.node.port = server.listen(broker, self._host, broker.node.port)
             self._create_first_topics()
             if storage is not None:
-                storage.commit()  # a death before the first request must not take the topics along
+                storage.commit()  # a crash before the first request must not lose the topics
         except BaseException:
             server.stop()
             if storage is not None:
@@ -195,16 +194,16 @@ class Cluster:
     def stop(self) -> None:
         """Close all connections and ports and end the thread. May be called at any time.
 
-        Raises what a handler raised while the cluster ran, the first of it if there is more: a
-        function given to control(), or a mistake in the brokers themselves; StorageError when not
-        everything could be brought to the folder with the data.
+        Raises the first exception of a handler while the cluster ran: of a function given to
+        control(), or of the brokers themselves; StorageError if not everything could be stored in
+        the data folder.
         """
         failure = self._end()
         if failure is not None:
             raise failure
 
     def _end(self) -> Optional[Exception]:
-        """Stop, and return what went wrong first; the log has it all."""
+        """Stop, and return the first failure; all of them are logged."""
         server, self._server = self._server, None
         if server is None:
             return None
@@ -216,11 +215,11 @@ class Cluster:
         self.state.control.failures.clear()
         return failures[0] if failures else None
 
-    # ------------------------------------------------------------ what tests ask and do
+    # ------------------------------------------------------------ topics and brokers
 
     @property
     def bootstrap(self) -> str:
-        """All brokers as ``host:port``, with commas between; dead ones too."""
+        """All brokers as ``host:port``, separated by commas, including stopped ones."""
         nodes = self.state.nodes
         return ','.join(
             ('[%s]:%d' if ':' in node.host else '%s:%d') % (node.host, node.port)
@@ -229,7 +228,7 @@ class Cluster:
 
     @property
     def nodes(self) -> List[int]:
-        """Ids of the brokers that live."""
+        """Ids of the running brokers."""
         return self._call(lambda: self.state.alive)
 
     def create_topic(
@@ -241,7 +240,7 @@ class Cluster:
     ) -> None:
         """Create a topic, with settings of its own (``{'retention.ms': '1000'}``).
 
-        Raises ValueError when it exists or cannot be.
+        Raises ValueError if it exists or is invalid.
         """
         _check_topic(name, partitions)
         known = topic_keys(self.state.release.name)
@@ -260,10 +259,10 @@ class Cluster:
         self._call(create)
 
     def compact(self, topic: str) -> None:
-        """Compact a topic by key now, all of it, as brokers would in time.
+        """Compact a topic by key now and completely, as brokers would eventually.
 
-        Of each key the last record stays; tombstones stay for ``delete.retention.ms`` from the
-        first time on. Raises KeyError; ValueError for a topic whose ``cleanup.policy`` is not
+        The last record of each key stays; tombstones stay for ``delete.retention.ms`` from the
+        first compaction on. Raises KeyError; ValueError for a topic whose ``cleanup.policy`` is not
         ``compact``.
         """
 
@@ -279,22 +278,22 @@ class Cluster:
         self._call(run)
 
     def apply_retention(self) -> None:
-        """Delete now what ``retention.ms`` and ``retention.bytes`` let go.
+        """Apply ``retention.ms`` and ``retention.bytes`` now.
 
-        Brokers do that every ``log_retention_check_interval_ms``, 300,000 at first.
+        Brokers do that every ``log_retention_check_interval_ms``, 300,000 by default.
         """
         self._call(lambda: delete_all(self.state, self.waiting))
 
     def leader(self, topic: str, partition: int) -> int:
-        """Return the node that leads a partition, -1 for none. Raises KeyError, IndexError."""
+        """Return the leader of a partition, -1 without one. Raises KeyError, IndexError."""
         return self._call(lambda: self.state.topics[topic].partitions[partition].leader)
 
     def coordinator(self, key: str) -> int:
-        """Return the node that coordinates a group or a transactional id, -1 for none."""
+        """Return the coordinator of a group or a transactional id, -1 without one."""
         return self._call(lambda: self.state.coordinator_of(key))
 
     def kill(self, node_id: int) -> None:
-        """Let a broker die: its connections break, others lead. Raises KeyError."""
+        """Kill a broker: its connections break, other brokers become leaders. Raises KeyError."""
         broker = self._brokers[node_id]
         self._call(lambda: self._die(broker))
 
@@ -308,7 +307,7 @@ class Cluster:
         self._moving_leaders(lambda: self.state.node_died(broker.node_id))
 
     def restart(self, node_id: int) -> None:
-        """Let a dead broker live again, on its port. Raises KeyError, OSError."""
+        """Restart a killed broker, on its port. Raises KeyError, OSError."""
         broker = self._brokers[node_id]
 
         def come() -> None:
@@ -324,14 +323,14 @@ class Cluster:
     def pause(self, node_id: int) -> None:
         """Let a broker hang: it does nothing, and its connections stay, until resume() or kill().
 
-        The others give it up after ``broker_session_timeout_ms``. Raises KeyError; ValueError for a
-        broker that does not run.
+        Its session expires after ``broker_session_timeout_ms``. Raises KeyError; ValueError for a
+        broker that is not running.
         """
         broker = self._brokers[node_id]
 
         def hang() -> None:
             if self._server is None or not broker.node.is_alive:
-                raise ValueError('node %d does not run' % node_id)
+                raise ValueError('node %d is not running' % node_id)
             if node_id not in self._paused:
                 self._server.freeze(broker)
                 broker.is_paused = True
@@ -343,7 +342,7 @@ class Cluster:
         self._call(hang)
 
     def resume(self, node_id: int) -> None:
-        """Let a paused broker go on where it was. Raises KeyError."""
+        """Let a paused broker continue. Raises KeyError."""
         broker = self._brokers[node_id]
 
         def go_on() -> None:
@@ -358,7 +357,7 @@ class Cluster:
         self._call(go_on)
 
     def _forget_paused(self) -> None:
-        """Let those that hang when all of it stops run at the next start."""
+        """Let brokers that are paused when the cluster stops run at the next start."""
         for node_id, timer in self._paused.items():
             timer.cancel()
             self._brokers[node_id].is_paused = False
@@ -367,32 +366,33 @@ class Cluster:
         self._paused.clear()
 
     def move_leader(self, topic: str, partition: int, node_id: int) -> None:
-        """Let another replica lead. Raises KeyError, IndexError; ValueError if it cannot."""
+        """Make another replica the leader. Raises KeyError, IndexError; ValueError if it cannot
+        be."""
 
         def move() -> None:
             found = self.state.topics[topic].partitions[partition]
             if node_id not in found.isr or node_id not in self.state.alive:
-                raise ValueError('node %d is no replica in sync of %r' % (node_id, found))
+                raise ValueError('node %d is not an in-sync replica of %r' % (node_id, found))
             self._moving_leaders(lambda: found.elect(self.state.alive, preferred=node_id))
 
         self._call(move)
 
     def move_coordinator(self, key: str, node_id: int) -> None:
-        """Let another node coordinate a group or a transactional id, as long as it lives.
+        """Make another node the coordinator of a group or a transactional id, while it runs.
 
-        Raises ValueError if it does not.
+        Raises ValueError if it does not run.
         """
 
         def move() -> None:
             if node_id not in self.state.alive:
-                raise ValueError('node %d does not live' % node_id)
+                raise ValueError('node %d is not running' % node_id)
             self.state.moved_coordinators[key] = node_id
             self.waiting.touch(('group', key))
 
         self._call(move)
 
     def _moving_leaders(self, move: Callable[[], None]) -> None:
-        """Make a move and tell those who wait at partitions whose leader is another one now."""
+        """Move leaders and wake calls that wait at partitions whose leader has changed."""
         before = {id(each): each.leader_epoch for each in self.state.partitions()}
         move()
         if self.state.storage is not None:
@@ -401,50 +401,50 @@ class Cluster:
             if before.get(id(each)) != each.leader_epoch:
                 self.waiting.touch(('partition', each.topic, each.index))
 
-    # ------------------------------------------------------------ who may do what
+    # ------------------------------------------------------------ permissions
 
     def allow(self, principal: str, *operations: str, **resources: Any) -> None:
-        """Allow somebody something: ``allow('alice', 'Read', topic='orders', group='readers')``.
+        """Allow operations: ``allow('alice', 'Read', topic='orders', group='readers')``.
 
-        Arguments: principal: a user, ``'*'`` for all; operations: as ACLs name them, 'All' for all;
+        Arguments: principal: a user, ``'*'`` for all; operations: as in ACLs, 'All' for all;
             topic, group, transactional_id, user, delegation_token: a name, ``'orders-*'`` for all
-            that begin so, ``'*'`` for all; cluster: True for what is about the whole; host: from
-            which address, '*' for any.
-        Raises ValueError for an operation that there is not, where nothing is named, and without
-        an authorizer; TypeError for another kind of resource.
+            with that prefix, ``'*'`` for all; cluster: True for operations on the cluster; host:
+            the client's address, '*' for any.
+        Raises ValueError for an unknown operation, without a resource, and without an authorizer;
+        TypeError for an unknown kind of resource.
         """
         self._call(lambda: self.security.add(ALLOW, principal, operations, **resources))
 
     def deny(self, principal: str, *operations: str, **resources: Any) -> None:
-        """Deny somebody something, whatever is allowed; otherwise as allow()."""
+        """Deny operations, which takes precedence over allow(); same arguments."""
         self._call(lambda: self.security.add(DENY, principal, operations, **resources))
 
     @property
     def security_protocol(self) -> str:
-        """How clients connect: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL."""
+        """The protocol for clients: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL."""
         return self.security.protocol
 
     @property
     def ca_file(self) -> Optional[str]:
-        """The file by which clients know the brokers' certificate; None without TLS."""
+        """The file with the authority of the brokers' certificate; None without TLS."""
         return self.security.ca_file
 
-    # ------------------------------------------------------------ how tests interfere
+    # ------------------------------------------------------------ fault injection
 
     @property
     def faults(self) -> Faults:
-        """Which requests go wrong; may be changed at any time."""
+        """The injected faults; may be changed at any time."""
         return self.state.control.faults
 
     def control(self, api: Any, handler: Optional[ControlHandler]) -> None:
-        """Let a function answer an API instead of the brokers.
+        """Let a function respond to an API instead of the brokers.
 
         Arguments: api: by name (``'Produce'``, ``'list_offsets'``), number or request class;
-            handler: gets the call (``call.request``, ``call.version``, ``call.broker``) in the
-            thread of the brokers and returns the response, None to let the broker answer, or LATER
-            to call ``call.respond()`` later; it may also use ``call.close_connection()``. What it
-            raises closes the connection and is raised by stop(). None ends the control.
-        Raises: ValueError for an API that there is not, TypeError for what is no function.
+            handler: is called with the call (``call.request``, ``call.version``, ``call.broker``)
+            in the thread of the brokers and returns the response, None to let the broker respond,
+            or LATER to call ``call.respond()`` later; it may also use ``call.close_connection()``.
+            Its exceptions close the connection and are raised by stop(). None removes the handler.
+        Raises: ValueError for an unknown API, TypeError for a handler that is not a function.
         """
         self._call(lambda: self.state.control.set_handler(api, handler))
 
@@ -457,7 +457,7 @@ class Cluster:
         return self._call(self.state.control.requests.entries)
 
     def forget_requests(self) -> None:
-        """Begin the log of requests anew."""
+        """Clear the log of requests."""
         self._call(self.state.control.requests.clear)
 
 
@@ -465,14 +465,14 @@ def _check_setting(name: str) -> None:
     if name not in Defaults._fields:
         near = get_close_matches(name, (*Defaults._fields, *OWN_ARGUMENTS), 1)
         hint = ': %s?' % near[0] if near else ''
-        raise TypeError('there is no setting %r of a cluster%s' % (name, hint))
+        raise TypeError('unknown setting %r of a cluster%s' % (name, hint))
 
 
 def _check_topic(name: Any, partitions: Any) -> None:
     if not isinstance(name, str) or not is_legal_name(name):
-        raise ValueError('no name of a topic: %r' % (name,))
+        raise ValueError('invalid name of a topic: %r' % (name,))
     if not isinstance(partitions, int) or partitions < 1:
-        raise ValueError('topic %r must have 1 partition or more, not %r' % (name, partitions))
+        raise ValueError('topic %r must have >= 1 partitions, not %r' % (name, partitions))
 
 
 def _racks(racks: Any, brokers: int) -> Tuple[str, ...]:

@@ -1,8 +1,7 @@
-"""What tests see and do between a request and its handler in an embedded cluster.
+"""The hooks for tests between a request and its handler in an embedded cluster.
 
-Owns: the log of requests, functions of tests that answer instead of a broker, and what went wrong
-inside the brokers. Faults are made in faults.py; tests reach all of it through
-:class:`kafka.testing.Cluster`.
+The log of requests, functions of tests that respond instead of a broker, and the failures inside
+the brokers. Faults are in faults.py; tests use all of it through :class:`kafka.testing.Cluster`.
 """
 
 from __future__ import annotations
@@ -33,12 +32,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: How much the log of requests holds, in number and in memory; the oldest go.
+#: The limits of the log of requests, in number and in memory; the oldest are removed.
 MAX_REQUESTS = 10000
 MAX_REQUEST_BYTES = 64 * 1024 * 1024
-#: Items of lists may be two bytes long, and objects of 80 bytes when they were read.
+#: An item of a list may have two bytes on the wire, and 80 bytes as an object.
 HELD_BYTES_PER_BYTE = 40
-#: Up to this size the worst is assumed of a request.
+#: Up to this size the maximum is assumed.
 SMALL_BYTES = 256
 MAX_FAILURES = 100
 
@@ -47,9 +46,9 @@ class _Later(enum.Enum):
     LATER = 'later'
 
 
-#: What a function given to ``Cluster.control`` returns to answer later, by ``call.respond()``.
+#: The result of a function given to ``Cluster.control`` that calls ``call.respond()`` later.
 LATER = _Later.LATER
-#: Answers a call, at once or later; None leaves it to the broker.
+#: Responds to a call, now or later; None leaves it to the broker.
 ControlHandler = Callable[['Call[Any]'], Union[Message, _Later, None]]
 
 
@@ -66,7 +65,7 @@ class Received(NamedTuple):
 
 
 def held_bytes(request: Message, size_bytes: int) -> int:
-    """Return about how much memory a request holds whose frame had so many bytes."""
+    """Return the approximate memory of a request whose frame had this size."""
     if size_bytes <= SMALL_BYTES:
         return HELD_BYTES_PER_BYTE * size_bytes
     return size_bytes + _object_bytes(request)
@@ -82,9 +81,9 @@ def _object_bytes(value: Any) -> int:
 
 
 class RequestLog:
-    """The last requests, bounded in number and in bytes.
+    """The last requests, limited in number and in bytes.
 
-    Arguments: max_requests, max_bytes: how much is kept.
+    Arguments: max_requests, max_bytes: the limits.
     """
 
     def __init__(
@@ -100,7 +99,7 @@ class RequestLog:
         return '<RequestLog of %d requests, %d bytes>' % (len(self._entries), self._bytes)
 
     def add(self, entry: Received, size_bytes: int) -> None:
-        """Keep a request; older ones make room."""
+        """Add a request; the oldest are removed if necessary."""
         self._entries.append(entry)
         self._sizes.append(size_bytes)
         self._bytes += size_bytes
@@ -109,21 +108,21 @@ class RequestLog:
             self._bytes -= self._sizes.popleft()
 
     def entries(self) -> List[Received]:
-        """Return what is kept, oldest first."""
+        """Return the requests, oldest first."""
         return list(self._entries)
 
     def clear(self) -> None:
-        """Forget all."""
+        """Remove all requests."""
         self._entries.clear()
         self._sizes.clear()
         self._bytes = 0
 
 
 class Control:
-    """How tests look at a cluster and interfere with it.
+    """The interface of tests to a running cluster.
 
-    Arguments: chance: of faults.
-    Attributes: requests: the log; faults: what fails; failures: what handlers raised.
+    Arguments: chance: the random numbers of faults.
+    Attributes: requests: the log; faults: the injected faults; failures: exceptions of handlers.
     """
 
     def __init__(self, chance: random.Random) -> None:
@@ -141,7 +140,7 @@ class Control:
         )
 
     def set_handler(self, api: Any, handler: Optional[ControlHandler]) -> None:
-        """Let a function answer an API, or the brokers again; see ``Cluster.control``."""
+        """Let a function respond to an API, or the brokers again; see ``Cluster.control``."""
         key = api_key(api)
         if handler is None:
             self._handlers.pop(key, None)
@@ -151,7 +150,7 @@ class Control:
             raise TypeError('handler must be a function or None, not %r' % (handler,))
 
     def meet(self, call: Call[Any]) -> bool:
-        """Take a request before its broker does. Returns whether that is to answer it."""
+        """Process a request before its broker. Returns whether the broker has to respond."""
         header = call.header
         self.requests.add(
             Received(
@@ -177,6 +176,6 @@ class Control:
         return call.is_waiting
 
     def note_failure(self, what: str, error: Exception) -> None:
-        """Keep what a handler raised, for the end of the cluster and for the log."""
+        """Store an exception of a handler, for the end of the cluster, and log it."""
         self.failures.append(error)
         log.error('%s failed', what, exc_info=error)

@@ -1,6 +1,6 @@
-"""Error codes by the names of the protocol guide, as brokers think of them.
+"""Error codes by the names of the protocol guide.
 
-Owns the numbers only; clients have classes for them in :mod:`kafka.errors`.
+The numbers only; clients have classes for them in :mod:`kafka.errors`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Faults of an embedded cluster: which requests go wrong, and how.
+"""Fault injection in an embedded cluster: which requests fail, and how.
 
-Owns the actions (an error, a delay, a lost or damaged answer) and the rules that say when one is
-taken, by hand or by seeded chance. Where an API keeps its error codes is in error_answers.py.
+The actions (an error, a delay, a lost or damaged response) and the rules for taking them,
+explicitly or by seeded probability. The places of error codes in responses are in error_answers.py.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Write = Callable[[bytes], None]
 
 LENGTH_BYTES = 4
-#: Length and correlation id: a client that finds another one there knows at once.
+#: Length and correlation id, which stay intact: clients would detect a wrong one immediately.
 INTACT_BYTES = 8
 SLOW_STEP_SECONDS = 0.05
 MAX_INT32 = 2**31 - 1
@@ -31,7 +31,7 @@ MAX_SECONDS = 1e9
 def api_key(api: Any) -> ApiKey:
     """Return the key of an API: a number, a name (``'Produce'``, ``'list_offsets'``), a request.
 
-    Raises ValueError for what is none.
+    Raises ValueError for anything else.
     """
     key = getattr(api, 'api_key', api)
     if isinstance(key, str):
@@ -42,11 +42,11 @@ def api_key(api: Any) -> ApiKey:
     elif isinstance(key, int):
         if key in ApiKey.__members__.values():
             return ApiKey(key)
-    raise ValueError('no API that clients use: %r' % (api,))
+    raise ValueError('unknown API: %r' % (api,))
 
 
 def check_action(action: Any) -> None:
-    """Raise TypeError for what is no action, ValueError for one that cannot be meant."""
+    """Raise TypeError for an object that is not an action, ValueError for an invalid one."""
     if not callable(getattr(action, 'apply', None)) or isinstance(action, type):
         raise TypeError('action must be one such as Error(6), not %r' % (action,))
     check = getattr(action, 'check', None)
@@ -68,30 +68,30 @@ def _check_code(code: Any) -> None:
 
 
 class Error(NamedTuple):
-    """Answer with an error and do nothing else; the code stands where clients look for it."""
+    """Respond with an error and do nothing else; the code is in its usual places."""
 
     code: int
 
     def check(self) -> None:
-        """Raise ValueError for what cannot be meant."""
+        """Raise ValueError for invalid arguments."""
         _check_code(self.code)
 
     def apply(self, call: Call[Any], chance: random.Random) -> None:
-        """Answer."""
+        """Respond."""
         response = error_answer(call, self.code)
         if response is None:
-            call.close_connection()  # a client that wants no answer learns it so
+            call.close_connection()  # without a response this is the only way to report an error
         else:
             call.respond(response)
 
 
 class ErrorAfterApplying(NamedTuple):
-    """Do what is asked and answer with an error all the same, in every place that has one."""
+    """Apply the request and respond with an error nevertheless, in all places for errors."""
 
     code: int
 
     def check(self) -> None:
-        """Raise ValueError for what cannot be meant."""
+        """Raise ValueError for invalid arguments."""
         _check_code(self.code)
 
     def apply(self, call: Call[Any], chance: random.Random) -> None:
@@ -100,16 +100,16 @@ class ErrorAfterApplying(NamedTuple):
 
 
 class Delay(NamedTuple):
-    """Do what is asked at once and let the answer wait."""
+    """Apply the request immediately and delay the response."""
 
     seconds: float
 
     def check(self) -> None:
-        """Raise ValueError for what cannot be meant."""
+        """Raise ValueError for invalid arguments."""
         _check_between('seconds', self.seconds, 0, MAX_SECONDS)
 
     def apply(self, call: Call[Any], chance: random.Random) -> None:
-        """Hold the answer back."""
+        """Delay the response."""
 
         def deliver(data: bytes, connection: Connection, write: Write) -> None:
             call.state.timers.later(self.seconds, lambda: write(data))
@@ -118,7 +118,7 @@ class Delay(NamedTuple):
 
 
 class DropRequest(NamedTuple):
-    """Close the connection instead of doing what is asked."""
+    """Close the connection without applying the request."""
 
     def apply(self, call: Call[Any], chance: random.Random) -> None:
         """Close."""
@@ -126,31 +126,31 @@ class DropRequest(NamedTuple):
 
 
 class DropResponse(NamedTuple):
-    """Do what is asked and close the connection instead of answering."""
+    """Apply the request and close the connection without responding."""
 
     def apply(self, call: Call[Any], chance: random.Random) -> None:
-        """Close later."""
+        """Close the connection instead of sending the response."""
         call.deliveries.append(lambda data, connection, write: connection.close())
 
 
 class Hang(NamedTuple):
-    """Do nothing and never answer; the connection stays open."""
+    """Do not apply the request and never respond; the connection stays open."""
 
     def apply(self, call: Call[Any], chance: random.Random) -> None:
-        """Forget the call."""
+        """Drop the call."""
         call.drop()
 
 
 class Cut(NamedTuple):
-    """Close the connection in the middle of the answer.
+    """Close the connection in the middle of the response.
 
-    ``sent_bytes`` is how much of the frame is sent, -1 for half of it; never all.
+    ``sent_bytes`` is the number of bytes of the frame to send, -1 for half of it; never all.
     """
 
     sent_bytes: int = -1
 
     def check(self) -> None:
-        """Raise ValueError for what cannot be meant."""
+        """Raise ValueError for invalid arguments."""
         _check_between('sent_bytes', self.sent_bytes, -1, MAX_INT32)
 
     def apply(self, call: Call[Any], chance: random.Random) -> None:
@@ -165,12 +165,12 @@ class Cut(NamedTuple):
 
 
 class Truncate(NamedTuple):
-    """Answer with a frame that ends too early, and whose length says so."""
+    """Respond with a frame without the end of the response, but with a matching length."""
 
     missing_bytes: int = 1
 
     def check(self) -> None:
-        """Raise ValueError for what cannot be meant."""
+        """Raise ValueError for invalid arguments."""
         _check_between('missing_bytes', self.missing_bytes, 1, MAX_INT32)
 
     def apply(self, call: Call[Any], chance: random.Random) -> None:
@@ -184,16 +184,16 @@ class Truncate(NamedTuple):
 
 
 class Corrupt(NamedTuple):
-    """Answer with some bytes changed, behind length and correlation id."""
+    """Change some bytes of the response, after length and correlation id."""
 
     damaged_bytes: int = 1
 
     def check(self) -> None:
-        """Raise ValueError for what cannot be meant."""
+        """Raise ValueError for invalid arguments."""
         _check_between('damaged_bytes', self.damaged_bytes, 1, MAX_INT32)
 
     def apply(self, call: Call[Any], chance: random.Random) -> None:
-        """Change bytes that chance chooses."""
+        """Change random bytes."""
 
         def deliver(data: bytes, connection: Connection, write: Write) -> None:
             damaged = bytearray(data)
@@ -206,12 +206,12 @@ class Corrupt(NamedTuple):
 
 
 class Slow(NamedTuple):
-    """Let the answer trickle."""
+    """Send the response slowly."""
 
     bytes_per_second: float
 
     def check(self) -> None:
-        """Raise ValueError for what cannot be meant."""
+        """Raise ValueError for invalid arguments."""
         _check_between('bytes_per_second', self.bytes_per_second, 1e-6, 1e12)
 
     def apply(self, call: Call[Any], chance: random.Random) -> None:
@@ -232,20 +232,20 @@ class Slow(NamedTuple):
 
 
 class Throttle(NamedTuple):
-    """Do what is asked and say that the client is over its quota.
+    """Apply the request and respond that the client is over its quota.
 
-    As brokers do it: the answer waits, or, from the versions of 2.0 on, comes at once and nothing
-    more is read from the connection until the time is over (KIP-219).
+    As brokers do it: the response is delayed, or, from the versions of 2.0 on, sent immediately and
+    nothing more is read from the connection until the time is over (KIP-219).
     """
 
     milliseconds: int
 
     def check(self) -> None:
-        """Raise ValueError for what cannot be meant."""
+        """Raise ValueError for invalid arguments."""
         _check_between('milliseconds', self.milliseconds, 0, MAX_INT32)
 
     def apply(self, call: Call[Any], chance: random.Random) -> None:
-        """Write the time into the response, and let it pass."""
+        """Set the throttle time in the response, and wait for it."""
         key = call.header.api_key
         since = CLIENT_THROTTLES_FROM.get(key, 1 if key <= LAST_API_OF_1_1 else 0)
 
@@ -266,19 +266,19 @@ class Throttle(NamedTuple):
 
 
 class OneOf(NamedTuple):
-    """One of several actions, as chance chooses."""
+    """One of several actions, chosen at random."""
 
     actions: Sequence[Any]
 
     def check(self) -> None:
-        """Raise ValueError for what cannot be meant."""
+        """Raise ValueError for invalid arguments."""
         if not self.actions:
-            raise ValueError('actions must be one or more')
+            raise ValueError('actions must not be empty')
         for each in self.actions:
             check_action(each)
 
     def apply(self, call: Call[Any], chance: random.Random) -> None:
-        """Choose."""
+        """Choose an action and apply it."""
         chance.choice(self.actions).apply(call, chance)
 
 
@@ -302,9 +302,9 @@ Action = Union[
 
 
 class Fault:
-    """When an action is taken; a context manager that removes it at its end.
+    """A rule for taking an action; a context manager that removes it at its end.
 
-    Attributes: hits: how often it was taken.
+    Attributes: hits: how often the action was taken.
     """
 
     def __init__(
@@ -342,11 +342,11 @@ class Fault:
         self.remove()
 
     def remove(self) -> None:
-        """Let it happen no more."""
+        """Remove the rule."""
         self._faults.remove(self)
 
     def meets(self, call: Call[Any], chance: random.Random) -> bool:
-        """Tell whether a request is hit, and count."""
+        """Return True if a request is hit, and count it."""
         if self._api not in (None, call.header.api_key):
             return False
         if self._node not in (None, call.broker.node_id):
@@ -358,7 +358,8 @@ class Fault:
         if self._skip > 0:
             self._skip -= 1
             return False
-        # Chance is asked only where it decides, so that other rules do not shift it.
+        # A random number is only drawn if it decides, so that other rules do not shift the
+        # sequence.
         if self._probability < 1.0 and chance.random() >= self._probability:
             return False
         self.hits += 1
@@ -368,7 +369,7 @@ class Fault:
 class Faults:
     """All faults of a cluster.
 
-    Arguments: chance: decides by its seed alone, in the order in which requests arrive.
+    Arguments: chance: random numbers, used in the order in which requests arrive.
     """
 
     def __init__(self, chance: random.Random) -> None:
@@ -389,14 +390,14 @@ class Faults:
         skip: int = 0,
         where: Optional[Callable[[Call[Any]], Any]] = None,
     ) -> Fault:
-        """Let requests go wrong.
+        """Add a fault.
 
-        Arguments: action: how, such as ``Error(6)``; api: which requests, by name, number or class,
-            None for all; node: at which broker, None for all; times: how often, None for ever;
-            probability: of each request that fits; skip: how many that fit go well first; where:
-            gets the call and tells whether it fits.
+        Arguments: action: such as ``Error(6)``; api: the requests, by name, number or class,
+            None for all; node: the broker, None for all; times: how often, None for no limit;
+            probability: of each request that matches; skip: the number of matching requests to let
+            through first; where: a function of the call that returns True if it matches.
         Returns: the rule, with ``hits`` and ``remove()``; several rules may hit one request.
-        Raises: TypeError, ValueError for arguments that cannot be meant.
+        Raises: TypeError, ValueError for invalid arguments.
         """
         check_action(action)
         if not 0.0 <= probability <= 1.0:
@@ -414,19 +415,19 @@ class Faults:
         *,
         node: Optional[int] = None,
     ) -> Fault:
-        """Let requests go wrong for ever, by chance, each in one of several ways; as add()."""
+        """Add a permanent fault with a probability and one of several actions; as add()."""
         return self.add(OneOf(tuple(actions)), api, node=node, times=None, probability=probability)
 
     def remove(self, rule: Fault) -> None:
-        """Forget a rule; one that is not there is none."""
+        """Remove a rule; ignored if it does not exist."""
         self._rules = [each for each in self._rules if each is not rule]
 
     def clear(self) -> None:
-        """Forget all."""
+        """Remove all rules."""
         self._rules = []
 
     def meet(self, call: Call[Any]) -> None:
-        """Do to a request what the rules say, until one has settled it."""
+        """Apply the rules to a request, until one has responded or dropped it."""
         for rule in self._rules:
             if not call.is_waiting:
                 return

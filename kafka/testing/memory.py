@@ -1,19 +1,19 @@
-"""An embedded cluster without sockets and threads: client and brokers in one thread, on a clock of
-their own.
+"""An embedded cluster without sockets and threads: client and brokers in one thread, on a simulated
+clock.
 
-Owns: connections in memory, the seeded chance that orders what happens on them, and the stand-ins
-that let blocking clients run on them. What a seed decides: how long each piece of bytes is on its
-way, and where the stream is cut into pieces; so which of two connections is heard first. The same
-seed and the same program give the same run, event by event (``MemoryCluster.trace``).
+Connections in memory, the seeded order of events on them, and the replacements that let blocking
+clients run on them. The seed determines the latency of each piece of bytes, and where the stream is
+split into pieces, and thereby the order of events. The same seed and the same program give the same
+run, event by event (``MemoryCluster.trace``).
 
-Blocking clients, such as KafkaClient of 0.9.5, run inside ``with cluster.patched():``. Each read of
-theirs lets the brokers work and time pass until something arrives, or until their timeout.
+Blocking clients, such as KafkaClient of 0.9.5, run inside ``with cluster.patched():``. Each of
+their reads lets the brokers work and time pass until bytes arrive, or until the time-out.
 
-A client that is no thread, as the producers and consumers to come, is simulated without patches:
-its driver takes ``cluster.connect()`` for sockets, which do not block, and ``cluster.timers`` for
-its clock and its own deadlines; ``cluster.step()`` does the next thing that is due anywhere, a
-broker's or the client's, and whoever has a socket with ``is_ready`` is run after it. Because all of
-it hangs on one queue of timers, one seed replays the whole.
+A client without threads is simulated without patches: its driver uses ``cluster.connect()`` for
+non-blocking sockets, and ``cluster.timers`` as its clock and for its own deadlines;
+``cluster.step()`` executes the next event, of a broker or the client, after which the driver serves
+sockets with ``is_ready``. Since all events are in one queue of timers, one seed reproduces all of
+it.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ T = TypeVar('T')
 
 FIRST_PORT = 9092
 MAX_TRACE = 100000
-#: So many things may happen while one read waits.
+#: The maximum number of events while one read waits.
 MAX_STEPS = 1000000
-#: A client that leaves so much unread gets no more.
+#: The maximum of unread bytes of a client before the broker stops sending.
 MAX_UNREAD_BYTES = 1024 * 1024
-#: Seconds that bytes are on their way: mostly up to the first, at times up to the second.
+#: The latency in seconds: usually up to the first, sometimes up to the second.
 LATENCY = (0.001, 0.02)
 RARELY = 0.1
 
 
 class Event(NamedTuple):
-    """One thing that happened: when, on which connection, what, and how many bytes of it."""
+    """One event: its time, its connection, what happened, and the number of bytes."""
 
     at: float
     connection: int
@@ -57,9 +57,9 @@ class Event(NamedTuple):
 
 
 class Network:
-    """What connects clients with brokers, in place of ``kafka.testing.server.Server``.
+    """The connections of clients with brokers, in place of ``kafka.testing.server.Server``.
 
-    Arguments: timers: on a virtual clock; chance: of latencies and cuts.
+    Arguments: timers: on a virtual clock; chance: of latencies and splits.
     """
 
     def __init__(self, timers: Timers, chance: random.Random) -> None:
@@ -69,7 +69,7 @@ class Network:
         self._listening: Dict[Tuple[str, int], Broker] = {}
         self._sockets: List[MemorySocket] = []
         self._last_connection = 0
-        self._held: Dict[int, List[Callable[[], None]]] = {}  # by node that hangs: what waits
+        self._held: Dict[int, List[Callable[[], None]]] = {}  # by paused node: pending steps
 
     def __repr__(self) -> str:
         return '<Network of %d brokers, %d connections>' % (
@@ -80,11 +80,11 @@ class Network:
     # ------------------------------------------------------------ as Server
 
     def name_of(self, host: str) -> str:
-        """Return what clients call a host at which brokers listen."""
+        """Return the name that clients use for a host on which brokers listen."""
         return host
 
     def listen(self, broker: Broker, host: str, port: int) -> int:
-        """Let a broker be reached; return its port."""
+        """Accept connections for a broker; return its port."""
         port = port or FIRST_PORT + broker.node_id
         self._listening[host, port] = broker
         return port
@@ -97,16 +97,16 @@ class Network:
             each.reset()
 
     def freeze(self, broker: Broker) -> None:
-        """Let a broker hang: it reads and writes nothing; its connections stay."""
+        """Pause a broker: it reads and writes nothing; its connections stay."""
         self._held.setdefault(broker.node_id, [])
 
     def thaw(self, broker: Broker) -> None:
-        """Let a broker that hangs go on where it was."""
+        """Let a paused broker continue."""
         for step in self._held.pop(broker.node_id, []):
             step()
 
     def when_awake(self, broker: Broker, step: Callable[[], None]) -> None:
-        """Do what a broker has to do, now or when it hangs no longer."""
+        """Run a step of a broker, now or when it is no longer paused."""
         held = self._held.get(broker.node_id)
         if held is None:
             step()
@@ -114,7 +114,7 @@ class Network:
             held.append(step)
 
     def start(self) -> None:
-        """Do nothing: whoever waits lets things happen."""
+        """Do nothing: events are executed by the thread that waits."""
 
     def stop(self) -> None:
         """Break all connections."""
@@ -124,13 +124,13 @@ class Network:
             each.reset()
 
     def call(self, function: Callable[[], T]) -> T:
-        """Run a function: all are in one thread."""
+        """Call a function: everything is in one thread."""
         return function()
 
     # ------------------------------------------------------------ for clients
 
     def connect(self, address: Tuple[str, int], timeout: Optional[float] = None) -> MemorySocket:
-        """Connect to a broker. Raises ConnectionRefusedError if none is there."""
+        """Connect to a broker. Raises ConnectionRefusedError if none listens."""
         self.timers.advance(self.latency())
         broker = self._listening.get((str(address[0]), int(address[1])))
         if broker is None:
@@ -143,20 +143,20 @@ class Network:
         return made
 
     def forget(self, gone: MemorySocket) -> None:
-        """Let go of a connection that both ends have closed."""
+        """Remove a connection that both sides have closed."""
         self._sockets = [each for each in self._sockets if each is not gone]
 
     def note(self, connection: int, what: str, size_bytes: int = 0) -> None:
-        """Write down what happened."""
+        """Add an event to the trace."""
         self.trace.append(Event(self.timers.clock.monotonic(), connection, what, size_bytes))
 
     def latency(self) -> float:
-        """Return how long something is on its way."""
+        """Return a random latency."""
         usual, longest = LATENCY
         return self._chance.uniform(0, longest if self._chance.random() < RARELY else usual)
 
     def pieces(self, data: bytes) -> List[bytes]:
-        """Cut bytes as a network may cut them."""
+        """Split bytes as a network may split them."""
         if len(data) < 2 or self._chance.random() >= RARELY:
             return [data]
         cut = self._chance.randrange(1, len(data))
@@ -164,7 +164,7 @@ class Network:
 
 
 class _Way:
-    """One direction of a connection: what is sent arrives later, in order."""
+    """One direction of a connection: sent bytes arrive later, in order."""
 
     def __init__(self, network: Network, arrived: Callable[[bytes], None]) -> None:
         self._network = network
@@ -172,7 +172,7 @@ class _Way:
         self._last = 0.0
 
     def send(self, data: bytes) -> None:
-        """Send bytes; none stand for the end of the stream."""
+        """Send bytes; empty means the end of the stream."""
         timers = self._network.timers
         for piece in self._network.pieces(data):
             soonest = timers.clock.monotonic() + self._network.latency()
@@ -181,34 +181,34 @@ class _Way:
 
 
 class _BrokerEnd:
-    """What a broker's connection writes to."""
+    """The transport of a broker's connection."""
 
     def __init__(self, client: MemorySocket) -> None:
         self._client = client
 
     def write(self, data: bytes) -> None:
-        """Send bytes to the client, when what they tell of is where it has to be."""
+        """Send bytes to the client, once the data behind them is stored."""
         if self._client.confirm():
             self._client.on_written(data)
 
     def write_parts(self, parts: List[bytes]) -> None:
-        """Send pieces to the client, as one."""
+        """Send pieces to the client, joined."""
         if parts:
             self.write(b''.join(parts))
 
     def close(self) -> None:
-        """Close the connection behind what was written."""
+        """Close the connection after the pending bytes."""
         self._client.on_closed()
 
 
 class MemorySocket:
-    """The client's end of a connection in memory; has what clients use of a socket.
+    """The client's side of a connection in memory, with the methods of a socket that clients use.
 
-    Arguments: network: what it is part of; broker: the other end; number: of the connection;
-    address: how the client called the broker.
+    Arguments: network: the connections; broker: the other side; number: of the connection;
+    address: the broker's, as the client used it.
 
-    Attributes: number; on_ready: called whenever ``is_ready`` has become true by something that
-    arrived, for who has many connections and would rather be told than look; None for nothing.
+    Attributes: number; on_ready: called when ``is_ready`` has become true because bytes arrived;
+    None for no callback.
     """
 
     def __init__(
@@ -221,9 +221,9 @@ class MemorySocket:
         self._timeout: Optional[float] = None
         self._arrived: Deque[bytes] = deque()
         self._unread_bytes = 0
-        self._is_ended = False  # the broker has closed
+        self._is_ended = False  # the broker has closed the connection
         self._is_reset = False
-        self._is_closed = False  # this end has
+        self._is_closed = False  # this side has closed the connection
         self._to_broker = _Way(network, self._at_broker)
         self._to_client = _Way(network, self._at_client)
         self.connection: Endpoint = broker.connect(_BrokerEnd(self))
@@ -240,26 +240,27 @@ class MemorySocket:
     # ------------------------------------------------------------ as a socket
 
     def settimeout(self, timeout: Optional[float]) -> None:
-        """Set how many seconds of the virtual clock a read waits; None: for ever, 0: not at all."""
+        """Set the time-out of reads in seconds of the virtual clock; None: no limit, 0:
+        non-blocking."""
         self._timeout = timeout
 
     def gettimeout(self) -> Optional[float]:
-        """Return what was set."""
+        """Return the time-out."""
         return self._timeout
 
     def setblocking(self, flag: bool) -> None:
-        """Let reads wait for ever, or not at all."""
+        """Make reads blocking without limit, or non-blocking."""
         self._timeout = None if flag else 0.0
 
     def setsockopt(self, *options: Any) -> None:
-        """Ignore options: they are about speed."""
+        """Ignore options."""
 
     def getpeername(self) -> Tuple[str, int]:
         """Return the address of the broker."""
         return self._address
 
     def sendall(self, data: bytes) -> None:
-        """Send bytes. Raises OSError when the connection has ended."""
+        """Send bytes. Raises OSError if the connection has ended."""
         self._check()
         if self._is_ended:
             raise BrokenPipeError(errno.EPIPE, 'the broker has closed the connection')
@@ -267,15 +268,15 @@ class MemorySocket:
             self._to_broker.send(bytes(data))
 
     def send(self, data: bytes) -> int:
-        """Send bytes as sendall(); return how many."""
+        """Send bytes as sendall(); return their number."""
         self.sendall(data)
         return len(data)
 
     def recv(self, size: int) -> bytes:
-        """Return bytes, letting things happen until some arrive; b'' at the end of the stream.
+        """Return bytes, executing events until some arrive; b'' at the end of the stream.
 
-        Raises socket.timeout, OSError when the connection has ended; BlockingIOError without a
-        timeout when nothing is there; IllegalStateError when nothing can ever come.
+        Raises socket.timeout, OSError if the connection has ended; BlockingIOError if it is
+        non-blocking and nothing has arrived; IllegalStateError if nothing can ever arrive.
         """
         self._wait()
         if not self._arrived:
@@ -297,13 +298,13 @@ class MemorySocket:
         return len(data)
 
     def shutdown(self, how: int) -> None:
-        """Say that nothing more will be sent. Raises OSError when the connection has ended."""
+        """Announce the end of sending. Raises OSError if the connection has ended."""
         self._check()
         if how != socket.SHUT_RD and not self._is_ended:
             self._to_broker.send(b'')
 
     def close(self) -> None:
-        """Close this end."""
+        """Close this side."""
         if not self._is_closed:
             self._is_closed = True
             self._arrived.clear()
@@ -313,17 +314,17 @@ class MemorySocket:
 
     @property
     def is_ready(self) -> bool:
-        """Whether recv() would return at once."""
+        """Whether recv() would return immediately."""
         return bool(self._arrived) or self._is_ended or self._is_reset
 
     def _check(self) -> None:
         if self._is_closed:
             raise OSError(errno.EBADF, 'the socket is closed')
         if self._is_reset:
-            raise ConnectionResetError(errno.ECONNRESET, 'the broker has died')
+            raise ConnectionResetError(errno.ECONNRESET, 'the broker was killed')
 
     def _wait(self) -> None:
-        """Let things happen until something arrives."""
+        """Execute events until something arrives."""
         timers = self._network.timers
         start = timers.clock.monotonic()
         end = math.inf if self._timeout is None else start + self._timeout
@@ -335,15 +336,15 @@ class MemorySocket:
                 raise BlockingIOError(errno.EAGAIN, 'nothing has arrived')
             if not timers.step(end):
                 if end == math.inf:
-                    raise IllegalStateError('%r waits for ever: nothing is due' % (self,))
+                    raise IllegalStateError('%r waits forever: there are no events' % (self,))
                 timers.advance(end - timers.clock.monotonic())
                 raise socket.timeout('timed out')
-        raise IllegalStateError('%r waits, and much happens, but nothing arrives' % (self,))
+        raise IllegalStateError('%r waits, but nothing arrives after many events' % (self,))
 
-    # ------------------------------------------------------------ the other end
+    # ------------------------------------------------------------ the broker's side
 
     def confirm(self) -> bool:
-        """Bring to the disk what was done; break the connection where that fails."""
+        """Store the pending data on the disk; break the connection if that fails."""
         storage = self.connection.broker.state.storage
         try:
             if storage is not None:
@@ -354,19 +355,19 @@ class MemorySocket:
         return True
 
     def on_written(self, data: bytes) -> None:
-        """Let bytes of the broker set out."""
+        """Send bytes of the broker to the client."""
         self._unread_bytes += len(data)
         if self._unread_bytes > MAX_UNREAD_BYTES:
             self.connection.pause()
         self._network.when_awake(self.connection.broker, lambda: self._to_client.send(data))
 
     def on_closed(self) -> None:
-        """Let the end of the broker's stream set out."""
+        """Send the end of the broker's stream."""
         if not self._is_reset:
             self._network.when_awake(self.connection.broker, lambda: self._to_client.send(b''))
 
     def reset(self) -> None:
-        """Break the connection: what is on its way is lost."""
+        """Break the connection: bytes in transit are lost."""
         self._is_reset = True
         self._arrived.clear()
         self._network.note(self.number, 'broken')
@@ -398,14 +399,14 @@ class MemorySocket:
 
 
 class MemoryCluster(Cluster):
-    """A cluster that lives in the thread of its client; see the head of this module.
+    """A cluster in the thread of its client; see the docstring of this module.
 
-    Arguments: as those of Cluster, but that connections may be idle for ever unless
-    ``connections_max_idle_ms`` is given: so a read that nobody will answer is found out at once,
-    and not taken for a connection that a broker has closed after ten minutes; seed: of the network
-    too. Addresses are names only.
+    Arguments: as for Cluster, except that idle connections are not closed unless
+    ``connections_max_idle_ms`` is given, so that a read without a response is detected immediately,
+    instead of ending when a broker closes the connection after ten minutes; seed: also of the
+    network. Addresses are names only.
 
-    Attributes: timers: the clock of everything, and what is due.
+    Attributes: timers: the clock, and pending events.
     """
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
@@ -420,47 +421,47 @@ class MemoryCluster(Cluster):
 
     @property
     def network(self) -> Network:
-        """What connects clients and brokers. Raises IllegalStateError before start()."""
+        """The connections of clients and brokers. Raises IllegalStateError before start()."""
         if not isinstance(self._server, Network):
             raise IllegalStateError('%r was not started' % (self,))
         return self._server
 
     @property
     def trace(self) -> List[Event]:
-        """What happened on the connections, oldest first; at most the last 100,000 events."""
+        """The events on the connections, oldest first; at most the last 100,000."""
         return list(self.network.trace)
 
     def connect(self, node_id: int = 0) -> MemorySocket:
-        """Return a connection to a broker; it does not block.
+        """Return a non-blocking connection to a broker.
 
-        Raises KeyError for a broker that there is not, ConnectionRefusedError for a dead one.
+        Raises KeyError for an unknown broker, ConnectionRefusedError for one that is not running.
         """
         node = self.state.nodes[node_id]
         return self.network.connect((node.host, node.port), 0.0)
 
     def step(self) -> bool:
-        """Do the next thing that is due, at its time. Returns whether there was one."""
+        """Execute the next event, at its time. Returns whether there was one."""
         return self.timers.step()
 
     def advance(self, seconds: float) -> None:
-        """Let time pass, and happen what is due."""
+        """Let time pass, and execute the events of that time."""
         self.timers.advance(seconds)
 
     def run_until(self, condition: Callable[[], Any], seconds: float = 60.0) -> None:
-        """Let things happen until a condition holds. Raises TimeoutError after so many seconds."""
+        """Execute events until a condition holds. Raises TimeoutError after this time."""
         end = self.timers.clock.monotonic() + seconds
         while not condition():
             if not self.timers.step(end):
-                raise TimeoutError('it did not happen in %s seconds' % seconds)
+                raise TimeoutError('the condition did not hold within %s seconds' % seconds)
 
     @contextmanager
     def patched(self) -> Iterator[MemoryCluster]:
-        """Let clients of this thread connect here and live on this clock, inside a ``with`` block.
+        """Let clients of this thread connect here and use this clock, inside a ``with`` block.
 
         Replaces ``socket.create_connection``, ``time.sleep``, ``time.monotonic`` and ``time.time``
-        for this thread; other threads find them as they were. Only the cluster can be reached. The
-        module ``random`` begins anew with the seed, since clients shuffle their brokers, and goes
-        on where it was afterwards. What a client does in threads of its own is not simulated.
+        for this thread; other threads use the originals. Only the cluster can be connected to. The
+        module ``random`` is seeded, since clients shuffle their brokers, and restored afterwards.
+        Threads of a client are not simulated.
         """
         clock = self.timers.clock
         thread = threading.get_ident()

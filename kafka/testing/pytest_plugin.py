@@ -1,7 +1,7 @@
-"""The pytest plugin: a fixture that is an embedded cluster, and a marker that says which one.
+"""The pytest plugin: a fixture with an embedded cluster, and a marker with its arguments.
 
-Owns ``kafka_cluster`` and ``@pytest.mark.kafka(version=..., brokers=..., topics=...)``. It is
-loaded in every run of pytest where this package is installed, and so loads nothing itself.
+``kafka_cluster`` and ``@pytest.mark.kafka(version=..., brokers=..., topics=...)``. It is loaded in
+every run of pytest if this package is installed, and therefore imports nothing itself.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ MARKER = 'kafka'
 
 
 def pytest_configure(config: Any) -> None:
-    """Tell pytest of the marker."""
+    """Register the marker."""
     config.addinivalue_line(
         'markers',
-        'kafka(version, brokers, topics, ...): what the fixture kafka_cluster is, by the arguments'
-        ' of kafka.testing.Cluster',
+        'kafka(version, brokers, topics, ...): the arguments of kafka.testing.Cluster for the'
+        ' fixture kafka_cluster',
     )
 
 
@@ -28,13 +28,13 @@ def pytest_configure(config: Any) -> None:
 def kafka_cluster(request: pytest.FixtureRequest) -> Iterator[Any]:
     """Give a test a cluster of its own, of one broker of the newest release unless it is marked.
 
-    The marks of the test, its class and its module add up; the nearest decides. After the test
-    whatever failed inside the brokers fails it too.
+    The marks of the test, its class and its module are combined; the nearest takes precedence. A
+    failure inside the brokers fails the test afterwards.
     """
     arguments = {}
     for mark in reversed(list(request.node.iter_markers(MARKER))):
         if mark.args:
-            pytest.fail('the marker kafka takes names: kafka(version=%r)' % mark.args[0], False)
+            pytest.fail('the marker kafka takes keywords: kafka(version=%r)' % mark.args[0], False)
         arguments.update(mark.kwargs)
     try:
         cluster = import_late('kafka.testing').Cluster(**arguments)

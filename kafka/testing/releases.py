@@ -1,7 +1,7 @@
-"""Which release of Apache Kafka an embedded broker is, and which versions of each API it serves.
+"""The releases of Apache Kafka that an embedded broker can behave as, and their API versions.
 
-Owns what follows from a release alone; the table of versions is that of clients. What a release
-does with a request outside its ranges is :mod:`kafka.testing.connection`'s business.
+The table of versions is that of clients (kafka.protocol.release_ranges). Requests outside of the
+supported versions are handled in :mod:`kafka.testing.connection`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from kafka.protocol.release_ranges import NEWEST, RELEASES, TABLE, ranges_in
 
 __all__ = ['NEWEST', 'RELEASES', 'TELEMETRY', 'BrokerRelease', 'broker_release']
 
-# The same of the calls between brokers, which a release lists too: clients tell by them whether
-# there is a ZooKeeper. An embedded cluster lists them and has none.
+# The same for the APIs between brokers, which a release lists too: clients use them to detect
+# ZooKeeper. An embedded cluster lists them but does not support them.
 _BETWEEN_BROKERS = """
 4 0.10.0:0 1.0:1 2.2:2 2.4:4 2.8:5 3.2:6 3.3:none
 5 0.10.0:0 2.2:1 2.4:2 2.6:3 3.3:none
@@ -32,7 +32,7 @@ _BETWEEN_BROKERS = """
 Ranges = Mapping[int, Tuple[int, int]]
 
 PRODUCE = 0
-#: GetTelemetrySubscriptions and PushTelemetry, where somebody receives the metrics of clients.
+#: GetTelemetrySubscriptions and PushTelemetry, if the cluster accepts metrics of clients.
 TELEMETRY: Ranges = {71: (0, 0), 72: (0, 0)}
 HEARTBEAT = 12
 
@@ -40,9 +40,9 @@ HEARTBEAT = 12
 class BrokerRelease(NamedTuple):
     """A release of Apache Kafka as a broker.
 
-    ``name`` is one of :data:`RELEASES`. ``served`` is which versions it answers, by API key;
-    ``listed`` is what ApiVersions says of them, and ``between_brokers`` of the calls that only
-    brokers make.
+    ``name`` is one of :data:`RELEASES`. ``served`` has the supported versions, by API key;
+    ``listed`` those in ApiVersions, and ``between_brokers`` those of the APIs that only brokers
+    use.
     """
 
     name: str
@@ -57,12 +57,12 @@ class BrokerRelease(NamedTuple):
 
     @property
     def has_zookeeper(self) -> bool:
-        """Whether it keeps its metadata in ZooKeeper: up to 3.2, as brokers are usually run."""
+        """Whether it stores its metadata in ZooKeeper: up to 3.2, as brokers are usually run."""
         return self.version < (3, 3)
 
     @property
     def highest_magic(self) -> int:
-        """The newest format of records that it stores."""
+        """The newest message format that it stores."""
         return 0 if self.version < (0, 10) else 1 if self.version < (0, 11) else 2
 
 
@@ -72,9 +72,9 @@ def _numbers(name: str) -> Tuple[int, ...]:
 
 
 def broker_release(version: str) -> BrokerRelease:
-    """Return a release by its number; more digits than the table has are fine (``2.8.2``).
+    """Return a release by its number; more digits than in the table are accepted (``2.8.2``).
 
-    Raises ValueError, naming those there are, for any other; TypeError for what is no str.
+    Raises ValueError, naming the known ones, for any other; TypeError unless it is a str.
     """
     if not isinstance(version, str):
         raise TypeError('version must be str, such as %r, not %r' % (NEWEST, version))
@@ -82,8 +82,7 @@ def broker_release(version: str) -> BrokerRelease:
         if version == name or version.startswith(name + '.'):
             return _made(name)
     raise ValueError(
-        'version %r is no release that an embedded broker can be: there are %s'
-        % (version, ', '.join(RELEASES))
+        'unknown version %r of an embedded broker, use one of %s' % (version, ', '.join(RELEASES))
     )
 
 
@@ -91,8 +90,8 @@ def _made(name: str) -> BrokerRelease:
     listed = ranges_in(TABLE, name)
     served = dict(listed)
     if name == '0.8.2':
-        served[HEARTBEAT] = 0, 0  # it can read one, and answers with an error
+        served[HEARTBEAT] = 0, 0  # it is decoded, and the response is an error
     if listed[PRODUCE][1] >= 12:
-        # 4.0 and later list 0, for old librdkafka, and answer 3 and later (KAFKA-18659).
+        # 4.0 and later list 0, for old librdkafka, and support 3 and later (KAFKA-18659).
         served[PRODUCE] = 3, listed[PRODUCE][1]
     return BrokerRelease(name, served, listed, ranges_in(_BETWEEN_BROKERS, name))

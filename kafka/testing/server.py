@@ -1,8 +1,8 @@
 """The thread that serves an embedded cluster over sockets.
 
-Owns the sockets, the one thread and its selector: all brokers of a cluster, all their connections
-and timers run in it, so nothing else of the cluster needs a lock. Other threads reach in by
-:meth:`Server.call`. What the bytes mean is :mod:`kafka.testing.connection`'s business.
+All brokers of a cluster, all their connections and timers run in this thread with its selector, so
+nothing else of the cluster needs a lock. Other threads use :meth:`Server.call`. The bytes are
+handled by :mod:`kafka.testing.connection`.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ from kafka.testing.timers import Timers
 T = TypeVar('T')
 
 READ_BYTES = 256 * 1024
-#: So much is sent to one client before others have their turn.
+#: The maximum number of bytes sent to one client before others are served.
 TURN_BYTES = 1024 * 1024
-#: So many pieces are given to the system at once; it takes 1024 at most.
+#: The maximum number of buffers for one system call; its limit is 1024.
 MOST_PARTS = 512
 BACKLOG = 512
-#: How long ``call`` waits for the thread, in seconds.
+#: The time-out of ``call``, in seconds.
 CALL_SECONDS = 30.0
-#: How long a closed connection waits for a client to read what it was sent.
+#: How long a closed connection waits for the client to read its pending bytes.
 LINGER_SECONDS = 5.0
-#: How long no connections are accepted when the process has no files left.
+#: How long no connections are accepted if the process has no file descriptors left.
 REFUSE_SECONDS = 0.1
 MAX_SELECT = 3600.0
-#: A connection with so many bytes that wait for the disk reads no further.
+#: A connection with this number of bytes that wait for the disk reads no further.
 MAX_HELD_BYTES = 1024 * 1024
-#: Addresses at which one can listen but not be found.
+#: Addresses for listening that cannot be connected to.
 EVERYWHERE = ('', '0.0.0.0', '::')
 
 
 class _Transport:
-    """One socket, and what waits to be written to it."""
+    """One socket, and the bytes that wait to be written to it."""
 
     def __init__(self, server: Server, sock: socket.socket, host: str) -> None:
         self.server = server
@@ -57,11 +57,11 @@ class _Transport:
         self._events = 0
 
     def write(self, data: bytes) -> None:
-        """Send bytes, now as far as the socket takes them."""
+        """Send bytes, immediately as far as the socket accepts them."""
         self.write_parts([data])
 
     def write_parts(self, parts: List[bytes]) -> None:
-        """Send pieces, one behind the other; otherwise as write()."""
+        """Send buffers, one after the other; otherwise as write()."""
         if self._is_closing or not parts:
             return
         was_all_sent = not self._unsent
@@ -73,7 +73,7 @@ class _Transport:
             self.flush()
 
     def flush(self) -> None:
-        """Send what waits; close when all is sent and that is wanted."""
+        """Send pending bytes; close the socket afterwards if that was requested."""
         if self.server.is_frozen(self) or self in self.server.held:
             return
         try:
@@ -87,7 +87,7 @@ class _Transport:
             self._end()
             return
         if self.connection is not None:
-            # A client that does not read gets no more answers until it does, as from brokers.
+            # A client that does not read gets no more responses until it does, as from brokers.
             if self._unsent:
                 self.connection.pause()
             else:
@@ -95,7 +95,7 @@ class _Transport:
         self.watch()
 
     def _send(self) -> None:
-        """Send what the socket takes, and no more than others can wait for. Raises OSError."""
+        """Send what the socket accepts, up to TURN_BYTES. Raises OSError."""
         unsent, room = self._unsent, TURN_BYTES
         while unsent and room > 0:
             if len(unsent) == 1 or not self._takes_parts:
@@ -112,7 +112,7 @@ class _Transport:
                 return
 
     def read(self) -> None:
-        """Take what has arrived."""
+        """Read the bytes that have arrived."""
         try:
             data = self.server.buffer[: self.sock.recv_into(self.server.buffer)]
         except (BlockingIOError, InterruptedError):
@@ -125,7 +125,7 @@ class _Transport:
         self.watch()
 
     def watch(self) -> None:
-        """Ask the selector for what is of interest now."""
+        """Update the events that the selector waits for."""
         if self.sock.fileno() < 0 or self.connection is None:
             return
         events = selectors.EVENT_WRITE if self._unsent else 0
@@ -138,11 +138,12 @@ class _Transport:
             self._events = events
 
     def is_of(self, broker: Broker) -> bool:
-        """Tell whether it is a connection to this broker."""
+        """Return True if it is a connection to this broker."""
         return self.connection is not None and self.connection.broker is broker
 
     def close(self) -> None:
-        """Close the socket when what waits is sent, or the client has had its time to read it."""
+        """Close the socket when pending bytes are sent, or after a time for the client to read
+        them."""
         self._is_closing = True
         if self._unsent:
             self.server.timers.later(LINGER_SECONDS, self.lost)
@@ -151,7 +152,7 @@ class _Transport:
             self._end()
 
     def lost(self) -> None:
-        """Note that the client is gone."""
+        """Close a connection that the client has closed."""
         self._unsent.clear()
         if self.connection is not None and not self.connection.is_closed:
             self.connection.close()
@@ -168,8 +169,8 @@ class _Transport:
 class Server:
     """Serves the brokers of one cluster, once.
 
-    Arguments: timers: what waits for its time, on the system's clock; failed: is told what went
-    wrong in the thread, which goes on.
+    Arguments: timers: pending events, on the system's clock; failed: called with failures in the
+    thread, which continues.
     """
 
     def __init__(self, timers: Timers, failed: Callable[[str, Exception], None]) -> None:
@@ -177,14 +178,14 @@ class Server:
         self._failed = failed
         self._selector = selectors.DefaultSelector()
         self._listening: Dict[int, Tuple[socket.socket, Broker]] = {}
-        self._held: Dict[int, socket.socket] = {}  # ports of dead brokers, so that nobody gets them
-        self._frozen: Set[int] = set()  # nodes that hang
+        self._held: Dict[int, socket.socket] = {}  # ports of killed brokers, to reserve them
+        self._frozen: Set[int] = set()  # paused nodes
         self._transports: Set[_Transport] = set()
-        self.buffer = memoryview(bytearray(READ_BYTES))  # what is read passes through it
-        #: Of a durable cluster: what must be on the disk before anybody is told of it.
+        self.buffer = memoryview(bytearray(READ_BYTES))  # for reading
+        #: Of a durable cluster: data that must be on the disk before it is acknowledged.
         self.storage: Optional[Storage] = None
-        self.held: Dict[_Transport, None] = {}  # those with answers that wait for that, in order
-        # Guards the calls and whether anyone will still make them.
+        self.held: Dict[_Transport, None] = {}  # those with responses that wait for that, in order
+        # Guards the calls, and whether the thread will still execute them.
         self._lock = threading.Lock()
         self._calls: Deque[Callable[[], None]] = deque()
         self._is_over = False
@@ -209,9 +210,9 @@ class Server:
         self._thread.start()
 
     def stop(self) -> None:
-        """Close everything and wait for the end of the thread; from within it, let it end.
+        """Close everything and wait for the end of the thread, unless called in it.
 
-        In the child of a fork nothing happens: selector and connections are its parent's as well.
+        Does nothing in the child of a fork: selector and connections belong to the parent as well.
         """
         if os.getpid() != self._made_in:
             return
@@ -224,9 +225,9 @@ class Server:
             self._end()
 
     def call(self, function: Callable[[], T]) -> T:
-        """Run a function in the thread; return what it returns, raise what it raises.
+        """Run a function in the thread; return its result, raise its exception.
 
-        Before the thread was started and after it has ended the function runs here.
+        Before the thread has started and after it has ended the function runs in the caller's.
         """
         if threading.current_thread() is self._thread:
             return function()
@@ -249,12 +250,12 @@ class Server:
         try:
             self._waker.send(b'\0')
         except (BlockingIOError, InterruptedError):
-            pass  # it is awake
+            pass  # a wake-up is pending
 
     # ------------------------------------------------------------ in the thread
 
     def name_of(self, host: str) -> str:
-        """Return what clients call a host at which brokers listen."""
+        """Return the name that clients use for a host on which brokers listen."""
         return socket.gethostname() if host in EVERYWHERE else host
 
     def listen(self, broker: Broker, host: str, port: int) -> int:
@@ -272,10 +273,10 @@ class Server:
         return int(sock.getsockname()[1])
 
     def deafen(self, broker: Broker) -> None:
-        """Break the connections of a broker and refuse new ones; its port stays its own.
+        """Break the connections of a broker and refuse new ones; its port stays reserved.
 
-        Sequence without that: a client asks for the port again and again, the system gives the
-        same port to the client's end, and the client is connected to itself.
+        Otherwise, if a client connects to the port repeatedly, the system may choose the same port
+        for the client's side, and the client is connected to itself.
         """
         self._frozen.discard(broker.node_id)
         found = self._listening.pop(broker.node_id, None)
@@ -285,13 +286,13 @@ class Server:
             try:
                 self._held[broker.node_id] = _bound(address[0], address[1])
             except OSError:
-                pass  # somebody was quicker: restarting the broker will tell
+                pass  # another process has the port now: restarting the broker will raise an error
         for transport in [each for each in self._transports if each.is_of(broker)]:
             transport.lost()
         broker.close_connections()
 
     def freeze(self, broker: Broker) -> None:
-        """Let a broker hang: it reads, writes and accepts nothing; its connections stay."""
+        """Pause a broker: it reads, writes and accepts nothing; its connections stay."""
         self._frozen.add(broker.node_id)
         sock, _ = self._listening[broker.node_id]
         if sock in self._selector.get_map():
@@ -300,14 +301,14 @@ class Server:
             transport.watch()
 
     def thaw(self, broker: Broker) -> None:
-        """Let a broker that hangs go on where it was."""
+        """Let a paused broker continue."""
         self._frozen.discard(broker.node_id)
         self._selector.register(self._listening[broker.node_id][0], selectors.EVENT_READ, broker)
         for transport in [each for each in self._transports if each.is_of(broker)]:
             transport.flush()
 
     def is_frozen(self, transport: _Transport) -> bool:
-        """Tell whether the broker of a connection hangs."""
+        """Return True if the broker of a connection is paused."""
         connection = transport.connection
         return (
             bool(self._frozen)
@@ -321,7 +322,7 @@ class Server:
         sock.close()
 
     def watch(self, sock: socket.socket, before: int, events: int, data: Any) -> None:
-        """Change what the selector looks for on a socket."""
+        """Change the events that the selector waits for on a socket."""
         if not before:
             self._selector.register(sock, events, data)
         elif events:
@@ -330,16 +331,16 @@ class Server:
             self._selector.unregister(sock)
 
     def holds(self, transport: _Transport) -> bool:
-        """Keep what is to be sent until the end of this turn, if a disk must have it before."""
+        """Keep pending bytes until the end of this iteration, if data must be stored before."""
         if self.storage is None:
             return False
         self.held[transport] = None
         return True
 
     def _confirm(self, storage: Storage) -> None:
-        """Bring to the disk what was done in this turn, and send the answers to it.
+        """Store the data of this iteration on the disk, and send the responses.
 
-        If that fails nobody learns what became of his requests: connections close.
+        If that fails there are no responses: connections are closed.
         """
         while True:
             try:
@@ -351,11 +352,11 @@ class Server:
             for transport in held:
                 if transport in self._transports:
                     self._guarded(transport.flush)
-            if not self.held:  # otherwise a connection has gone on with its next request
+            if not self.held:  # otherwise a connection has processed its next request
                 return
 
     def forget(self, transport: _Transport) -> None:
-        """Let go of a transport that has ended."""
+        """Remove a transport that has ended."""
         self._transports.discard(transport)
         self.held.pop(transport, None)
 
@@ -364,7 +365,7 @@ class Server:
             while not self._stopping:
                 when = self.timers.next_time()
                 timeout = None if when is None else max(0.0, when - self.timers.clock.monotonic())
-                # Beyond what the system's call takes it is as good as for ever.
+                # The maximum of the system call; longer waits are split.
                 for key, events in self._selector.select(timeout and min(timeout, MAX_SELECT)):
                     self._guarded(self._serve, key.fileobj, key.data, events)
                 while self._calls:
@@ -376,7 +377,7 @@ class Server:
             self._end()
 
     def _guarded(self, step: Callable[..., None], *args: Any) -> None:
-        """Do a step; what it raises ends neither the thread nor other connections."""
+        """Run a step; its exceptions end neither the thread nor other connections."""
         try:
             step(*args)
         except Exception as error:
@@ -386,7 +387,7 @@ class Server:
             self._failed('a step of the server', error)
 
     def _serve(self, sock: Any, data: Any, events: int) -> None:
-        """Do what a socket is ready for."""
+        """Handle the events of a socket."""
         if isinstance(data, Broker):
             self._accept(sock, data)
         elif data is None:
@@ -398,7 +399,7 @@ class Server:
                 data.read()
 
     def _end(self) -> None:
-        """Make the calls that came last, and close what is the server's own."""
+        """Execute the last calls, and close the server's own sockets."""
         with self._lock:
             self._is_over = True
         while self._calls:
@@ -417,17 +418,17 @@ class Server:
     def _accept(self, listening: Any, broker: Broker) -> None:
         found = self._listening.get(broker.node_id)
         if found is None or found[0] is not listening:
-            return  # it was closed meanwhile
+            return  # it was closed in the meantime
         try:
             sock, address = listening.accept()
         except OSError as error:
             if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
                 self._rest(listening, broker)
-            return  # otherwise the client has thought better of it
+            return  # the client has closed the connection already
         try:
             sock.setblocking(False)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        except OSError:  # it is broken already
+        except OSError:  # the connection is broken already
             sock.close()
             return
         transport = _Transport(self, sock, address[0])
@@ -437,7 +438,7 @@ class Server:
         transport.watch()
 
     def _rest(self, listening: socket.socket, broker: Broker) -> None:
-        """Accept nothing for a moment: the client that waits would be reported again at once."""
+        """Accept nothing for a moment: the waiting client would be reported again immediately."""
         self._selector.unregister(listening)
 
         def go_on() -> None:
@@ -464,13 +465,13 @@ class Server:
 
 
 def _bound(host: str, port: int) -> socket.socket:
-    """Return a socket that has a port. Raises OSError."""
+    """Return a socket bound to a port. Raises OSError."""
     family, kind, proto, _, address = socket.getaddrinfo(
         host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )[0]
     sock = socket.socket(family, kind, proto)
     try:
-        if os.name == 'posix':  # elsewhere it means that two may have the port at once
+        if os.name == 'posix':  # elsewhere it would allow two sockets with the same port
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind(address)
     except BaseException:

@@ -1,8 +1,7 @@
-"""What all brokers of an embedded cluster know together: nodes, topics, partitions.
+"""The state that all brokers of an embedded cluster share: nodes, topics, partitions.
 
-Owns the values and the few moves that keep them true (who leads when a node dies, what a topic is
-made of). Replicas are state only: all of a partition share one log. What clients may ask about it
-is in :mod:`kafka.testing.handlers`.
+Also the leader election when nodes die or return. Replicas exist only as state: all replicas of a
+partition share one log. The APIs are in :mod:`kafka.testing.handlers`.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ from kafka.testing.settings.features import first_features
 from kafka.testing.timers import Timers
 
 NO_LEADER = -1
-#: Of a cluster: each takes about 1500 bytes.
+#: Per cluster: each takes about 1500 bytes.
 MOST_PARTITIONS = 50000
 
 
 class Node:
-    """One broker, as others know it."""
+    """One broker, as in metadata."""
 
     def __init__(self, node_id: int, host: str, port: int, rack: Optional[str] = None) -> None:
         self.node_id = node_id
@@ -49,7 +48,7 @@ class Node:
 
 
 class Partition:
-    """One partition: its replicas, who leads, and its log."""
+    """One partition: its replicas, its leader, and its log."""
 
     def __init__(self, topic: str, index: int, replicas: List[int]) -> None:
         self.topic = topic
@@ -59,7 +58,7 @@ class Partition:
         self.leader = replicas[0] if replicas else NO_LEADER
         self.leader_epoch = 0
         self.log = PartitionLog()
-        #: State of the producers that wrote here; see producer_states.py.
+        #: The state of producers that wrote here; see producer_states.py.
         self.producers: Dict[int, Any] = {}
 
     def __repr__(self) -> str:
@@ -73,14 +72,14 @@ class Partition:
 
     @property
     def high_watermark(self) -> int:
-        """The offset up to which all replicas in sync have the log."""
+        """The offset up to which all in-sync replicas have the log."""
         return self.log.end_offset
 
     def elect(self, alive: Iterable[int], preferred: Optional[int] = None) -> None:
-        """Choose a leader among the replicas that live, and raise the epoch if it is another."""
+        """Choose a leader among the live replicas, and increase the epoch if it is another one."""
         living = [node for node in self.replicas if node in set(alive)]
         in_sync = [node for node in self.isr if node in living]
-        # The last replica in sync stays in the list when it dies: it alone has everything.
+        # The last in-sync replica stays in the ISR when it dies: it alone has all records.
         self.isr = in_sync or self.isr[-1:]
         choice = preferred if preferred in in_sync else None
         if choice is None:
@@ -90,7 +89,7 @@ class Partition:
             self.leader_epoch += 1
 
     def rejoin(self, alive: Iterable[int]) -> None:
-        """Take the replicas that live into the ISR again."""
+        """Add the live replicas to the ISR again."""
         living = set(alive)
         if self.leader == NO_LEADER:
             self.elect(living)
@@ -112,12 +111,12 @@ class Topic:
         return '<Topic %s, %d partitions>' % (self.name, len(self.partitions))
 
     def partition(self, index: int) -> Optional[Partition]:
-        """Return a partition, None if there is none of that number."""
+        """Return a partition by number, None if it does not exist."""
         if 0 <= index < len(self.partitions) and self.partitions[index].index == index:
             return self.partitions[index]
         if not self.partitions or self.partitions[-1].index == len(self.partitions) - 1:
             return None
-        # Releases before 2.0 make topics whose partitions are not numbered from 0 on.
+        # Releases before 2.0 allow topics whose partitions are not numbered from 0 on.
         return next((each for each in self.partitions if each.index == index), None)
 
 
@@ -126,13 +125,13 @@ class Defaults(NamedTuple):
 
     num_partitions: int = 1
     replication_factor: int = 1
-    racks: Tuple[str, ...] = ()  # one for each broker; readers are sent to replicas in theirs
+    racks: Tuple[str, ...] = ()  # one for each broker; consumers read from replicas in their rack
     auto_create_topics: bool = True
-    delete_topic_enable: Optional[bool] = None  # as the release has it: from 1.0 on
+    delete_topic_enable: Optional[bool] = None  # None: the release's default, True from 1.0 on
     message_max_bytes: int = 1048588
-    broker_session_timeout_ms: int = 9000  # others give up a broker that hangs
+    broker_session_timeout_ms: int = 9000  # after which a paused broker counts as dead
     log_bytes_limit: int = 256 * 1024 * 1024  # of all logs in memory together
-    state_bytes_limit: int = 64 * 1024 * 1024  # of what else is kept; see kept_bytes.py
+    state_bytes_limit: int = 64 * 1024 * 1024  # of all other state; see kept_bytes.py
     log_retention_check_interval_ms: int = 300000
     log_cleaner_backoff_ms: int = 15000
     group_initial_rebalance_delay_ms: int = 0  # Kafka's own default is 3000
@@ -143,20 +142,20 @@ class Defaults(NamedTuple):
     group_share_record_lock_duration_ms: int = 30000
     group_streams_initial_rebalance_delay_ms: int = 3000
     offset_metadata_max_bytes: int = 4096
-    offsets_retention_minutes: Optional[int] = None  # as the release has it
+    offsets_retention_minutes: Optional[int] = None  # None: the release's default
     offsets_topic_partitions: int = 50
-    # How often transactions whose time is over are looked for; None: as the release has it.
+    # The interval of the check for expired transactions; None: the release's default.
     transaction_abort_interval_ms: Optional[int] = None
     authorizer: bool = False  # without one, requests about ACLs are SECURITY_DISABLED
-    super_users: Tuple[str, ...] = ()  # who may do everything, 'alice' or 'User:alice'
+    super_users: Tuple[str, ...] = ()  # exempt from ACLs, 'alice' or 'User:alice'
     allow_everyone_if_no_acl_found: bool = False
-    client_telemetry: bool = False  # whether metrics of clients are received (KIP-714)
-    connections_max_idle_ms: Optional[int] = 600000  # None for ever
-    # TLS and SASL have so long, both together; None for connections_max_idle_ms, as with Kafka.
+    client_telemetry: bool = False  # whether metrics of clients are accepted (KIP-714)
+    connections_max_idle_ms: Optional[int] = 600000  # None for never
+    # The limit for TLS and SASL together; None for connections_max_idle_ms, as in Kafka.
     handshake_timeout_ms: Optional[int] = 30000
-    connections_max_reauth_ms: int = 0  # how long a login over SASL lasts, 0 for ever
+    connections_max_reauth_ms: int = 0  # the lifetime of SASL logins, 0 for no limit
     failed_authentication_delay_ms: int = 100  # connection.failed.authentication.delay.ms
-    delegation_token_secret: Optional[str] = None  # without one there are no tokens
+    delegation_token_secret: Optional[str] = None  # None disables delegation tokens
 
     def __repr__(self) -> str:
         shown = self._asdict()
@@ -165,10 +164,10 @@ class Defaults(NamedTuple):
 
 
 class ClusterState:
-    """Everything that the brokers of one cluster share.
+    """The state that the brokers of one cluster share.
 
-    Arguments: release: what they are; timers: the clock, and what waits for it; chance: where ids
-    come from, seeded for runs that repeat.
+    Arguments: release: of the brokers; timers: the clock, and pending events; chance: random
+    numbers for ids, seeded for reproducible runs.
     """
 
     def __init__(
@@ -185,36 +184,38 @@ class ClusterState:
         self._topics_by_id: Dict[bytes, Topic] = {}
         self._topics_by_metric: Dict[str, Dict[str, None]] = {}  # names with the same metrics
         self.partition_count = 0  # of all topics
-        self.had_topics = False  # ever, which tells brokers of 0.8 who else there is
-        self.moved_coordinators: Dict[str, int] = {}  # key -> node, as tests moved them
+        self.had_topics = False  # ever; brokers of 0.8 report other brokers only then
+        self.moved_coordinators: Dict[str, int] = {}  # key -> node, set by tests
         self.kept = KeptBytes(self)
         self.offsets = StoredOffsets(self)
         self.groups = Groups(self)
-        self.unread_bytes = 0  # held of frames that are not complete; see connection.py
+        self.unread_bytes = 0  # of incomplete frames; see connection.py
         self.unmeasured_bytes = 0  # appended since all logs were measured; see appending.py
         self.configs: Dict[Tuple[int, str], Dict[str, str]] = {}  # see configs.py
-        self.log_settings: Dict[Any, Any] = {}  # what settings mean; see log_settings.py
+        self.log_settings: Dict[Any, Any] = {}  # parsed settings; see log_settings.py
         self.fetch_sessions: Dict[int, Any] = {}  # by node; see fetch_sessions.py
         self.share_sessions: Dict[int, Any] = {}  # by node; see share_sessions.py
-        self.down_converter: Any = None  # made when it is first needed; see down_conversion.py
+        self.down_converter: Any = None  # created on first use; see down_conversion.py
         self.features = first_features(release.name)  # level of each; see features.py
-        self.features_epoch = 1 if self.features else 0  # raised by every change of them
-        self.reassignments: Dict[Tuple[str, int], List[int]] = {}  # moves that wait for brokers
-        self.transactions: Any = None  # made when it is first needed; see transactions.py
+        self.features_epoch = 1 if self.features else 0  # increased by every change of them
+        self.reassignments: Dict[
+            Tuple[str, int], List[int]
+        ] = {}  # pending, until brokers are alive
+        self.transactions: Any = None  # created on first use; see transactions.py
         self.acls: Set[Acl] = set()  # see acls.py
-        self.authorizer = Authorizer(self) if defaults.authorizer else None  # decides by them
+        self.authorizer = Authorizer(self) if defaults.authorizer else None  # evaluates them
         self.quotas: Dict[Any, Dict[str, float]] = {}  # by entity; see handlers/quotas.py
         self.telemetry: Dict[int, Any] = {}  # by node; see telemetry.py
         self.scram: Dict[str, Dict[int, Any]] = {}  # by user, mechanism; see handlers/users.py
-        self.sasl: Any = None  # how clients log in; see sasl/login.py
-        self.tls_context: Any = None  # with which connections are made; see tls.py
-        self.tokens: Any = None  # made when they are first needed; see tokens.py
-        self.upkeep: Any = None  # made when it is first needed; see retention.py
-        self.storage: Any = None  # of a cluster that is durable; see storage.py
-        self.control = Control(random.Random(chance.getrandbits(64)))  # how tests interfere
+        self.sasl: Any = None  # the logins of clients; see sasl/login.py
+        self.tls_context: Any = None  # of TLS connections; see tls.py
+        self.tokens: Any = None  # created on first use; see tokens.py
+        self.upkeep: Any = None  # created on first use; see retention.py
+        self.storage: Any = None  # of a durable cluster; see storage.py
+        self.control = Control(random.Random(chance.getrandbits(64)))  # the hooks of tests
 
     def forget(self) -> None:
-        """Know nothing any more of topics, groups, users and settings."""
+        """Remove all topics, groups, users and settings."""
         for name in list(self.topics):
             self.drop_topic(name)
         for known in (self.configs, self.reassignments, self.quotas, self.scram):
@@ -232,12 +233,12 @@ class ClusterState:
         )
 
     def new_uuid(self) -> bytes:
-        """Return 16 bytes that name nothing else, as a UUID on the wire."""
+        """Return a unique UUID as 16 bytes."""
         return uuid.UUID(int=self.chance.getrandbits(128), version=4).bytes
 
     @property
     def alive(self) -> List[int]:
-        """Ids of the nodes that live, in order."""
+        """Ids of the live nodes, in order."""
         return sorted(node.node_id for node in self.nodes.values() if node.is_alive)
 
     # ------------------------------------------------------------ topics
@@ -250,17 +251,19 @@ class ClusterState:
         assignments: Optional[List[List[int]]] = None,
         numbers: Optional[List[int]] = None,
     ) -> Topic:
-        """Create a topic; names and numbers were checked. Defaults stand for None.
+        """Create a topic; names and numbers must be valid. None means the default.
 
         Arguments: assignments: the nodes of each partition; numbers: of the partitions.
-        Raises ValueError when there are fewer nodes alive than copies.
+        Raises ValueError if there are fewer live nodes than replicas.
         """
         if assignments is None:
             nodes = self.alive
             copies = replication_factor or min(self.defaults.replication_factor, len(nodes))
             count = partitions or self.defaults.num_partitions
             if not 0 < copies <= len(nodes):
-                raise ValueError('%d copies of %r, and %d live nodes' % (copies, name, len(nodes)))
+                raise ValueError(
+                    '%d replicas of %r, but %d live nodes' % (copies, name, len(nodes))
+                )
             first = self.chance.randrange(len(nodes))
             assignments = [
                 [nodes[(first + index + copy) % len(nodes)] for copy in range(copies)]
@@ -275,7 +278,7 @@ class ClusterState:
         return topic
 
     def add_topic(self, topic: Topic) -> None:
-        """Take a topic in, in the place of another one of its name."""
+        """Add a topic, replacing one with the same name."""
         self.drop_topic(topic.name)
         self.had_topics = True
         if self.storage is not None:
@@ -286,7 +289,7 @@ class ClusterState:
         self.partition_count += len(topic.partitions)
 
     def drop_topic(self, name: str) -> None:
-        """Forget a topic, if it is there."""
+        """Remove a topic, if it exists."""
         topic = self.topics.pop(name, None)
         if topic is not None:
             self._topics_by_id.pop(topic.topic_id, None)
@@ -299,11 +302,11 @@ class ClusterState:
                 del self._topics_by_metric[_metric(name)]
 
     def topic_like(self, name: str) -> Optional[str]:
-        """Return the name of a topic whose metrics would have that name too, None if none has."""
+        """Return the name of a topic with the same name in metrics, None if there is none."""
         return next(iter(self._topics_by_metric.get(_metric(name), ())), None)
 
     def add_partition(self, topic: Topic, nodes: List[int]) -> None:
-        """Let a topic have one partition more, on these nodes."""
+        """Add a partition to a topic, on these nodes."""
         partition = Partition(topic.name, len(topic.partitions), nodes)
         partition.elect(self.alive)
         topic.partitions.append(partition)
@@ -312,11 +315,11 @@ class ClusterState:
             self.storage.adopt(topic)
 
     def has_room(self, partitions: int) -> bool:
-        """Tell whether clients may make so many partitions more."""
+        """Return True if clients may create this number of further partitions."""
         return self.partition_count + partitions <= MOST_PARTITIONS
 
     def topic_by_id(self, topic_id: bytes) -> Optional[Topic]:
-        """Return the topic of an id, None if there is none."""
+        """Return the topic with an id, None if there is none."""
         return self._topics_by_id.get(topic_id)
 
     def partitions(self) -> Iterable[Partition]:
@@ -327,7 +330,7 @@ class ClusterState:
     # ------------------------------------------------------------ nodes
 
     def node_died(self, node_id: int) -> None:
-        """Note the death of a node: others lead from now on."""
+        """Mark a node as dead: other nodes become leaders."""
         self.nodes[node_id].is_alive = False
         self.fetch_sessions.pop(node_id, None)
         self.share_sessions.pop(node_id, None)
@@ -336,14 +339,14 @@ class ClusterState:
             partition.elect(self.alive)
 
     def node_came(self, node_id: int) -> None:
-        """Note that a node lives (again): it follows, and leads where nobody did."""
+        """Mark a node as alive: it becomes a follower, or the leader of partitions without one."""
         self.nodes[node_id].is_alive = True
         self._elect_controller()
         for partition in self.partitions():
             partition.rejoin(self.alive)
 
     def coordinator_of(self, key: str) -> int:
-        """Return the node that coordinates a group or a transactional id, -1 if none lives."""
+        """Return the coordinator of a group or a transactional id, -1 if no node is alive."""
         alive = self.alive
         if not alive:
             return NO_LEADER
@@ -356,7 +359,7 @@ class ClusterState:
 
 
 def _metric(topic: str) -> str:
-    """Return the name that a topic has in metrics, where dots part names."""
+    """Return the name of a topic in metrics, where dots separate names."""
     return topic.replace('.', '_')
 
 

@@ -55,8 +55,8 @@ def test_a_command_line_is_taken_apart(args, command):
         (['9092'], 'unknown option 9092'),
         (['--fsync'], '--fsync needs --data'),
         (['--fsync=no', '--data', 'here'], 'unknown option --fsync'),
-        (['--version', '9.9'], "version '9.9' is no release"),
-        (['--topic', 'a b'], "no name of a topic: 'a b'"),
+        (['--version', '9.9'], "unknown version '9.9'"),
+        (['--topic', 'a b'], "invalid name of a topic: 'a b'"),
         (['--port', '65535', '--brokers', '2'], 'room for 2'),
     ],
 )

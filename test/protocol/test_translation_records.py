@@ -385,7 +385,7 @@ def test_records_before_the_end_of_a_gap_that_was_asked_for_are_refused():
     asked = fetch(2)
     records = control(2) + control(3)
     assert values(answer(translate(asked, 0, translator), asked, 0, fetched(records))) == []
-    with pytest.raises(ProtocolError, match='partition 0: .*up to offset 3 where 4 was asked'):
+    with pytest.raises(ProtocolError, match='partition 0: .*up to offset 3, but 4 was requested'):
         answer(translate(asked, 0, translator), asked, 0, fetched(records))
 
 

@@ -146,7 +146,7 @@ def test_what_a_function_raises_closes_the_connection_and_is_kept(driver, contro
 
 @pytest.mark.parametrize('api', ['Nonsense', 999, None, object()])
 def test_an_api_that_there_is_not_cannot_be_controlled(control, api):
-    with pytest.raises(ValueError, match='no API'):
+    with pytest.raises(ValueError, match='unknown API'):
         control.set_handler(api, own)
 
 

@@ -342,7 +342,7 @@ def test_what_is_no_action_is_refused(faults, action):
     ],
 )
 def test_an_action_that_cannot_be_meant_is_refused(faults, action):
-    with pytest.raises(ValueError, match='must be'):
+    with pytest.raises(ValueError, match='must (not )?be'):
         faults.add(action)
 
 
@@ -359,5 +359,5 @@ def test_an_api_has_its_names(name):
 
 @pytest.mark.parametrize('name', ['Offsets', '', 4, -1, None])
 def test_what_is_no_api_is_refused(faults, name):
-    with pytest.raises(ValueError, match='no API'):
+    with pytest.raises(ValueError, match='unknown API'):
         api_key(name)

@@ -159,7 +159,7 @@ def test_a_read_ends_with_its_timeout(cluster):
 def test_a_read_that_would_wait_for_ever_is_a_mistake(cluster):
     sock = cluster.connect()
     sock.setblocking(True)
-    with pytest.raises(IllegalStateError, match='for ever'):
+    with pytest.raises(IllegalStateError, match='forever'):
         sock.recv(1)
 
 

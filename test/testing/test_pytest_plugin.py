@@ -93,9 +93,9 @@ def test_a_mark_may_secure_it(outcome):
 @pytest.mark.parametrize(
     'mark, reason',
     [
-        ("version='1.9'", "version '1.9' is no release"),
+        ("version='1.9'", "unknown version '1.9'"),
         ('nodes=3', 'nodes'),
-        ("'2.8'", "the marker kafka takes names: kafka(version='2.8')"),
+        ("'2.8'", "the marker kafka takes keywords: kafka(version='2.8')"),
     ],
 )
 def test_a_wrong_mark_is_told(outcome, mark, reason):

@@ -80,7 +80,7 @@ LIES_ABOUT_RECORDS = {
     'negative number of records': (fetched(forged(COUNT, '>i', -1)), ProtocolError, 'negative'),
     'negative length of a batch': (fetched(forged(LENGTH, '>i', -1)), ProtocolError, '-1 bytes'),
     'unknown magic': (fetched(forged(MAGIC, '>b', 3)), ProtocolError, 'magic 3'),
-    'offsets below 0': (fetched(forged(BASE_OFFSET, '>q', -9)), ProtocolError, 'asked for'),
+    'offsets below 0': (fetched(forged(BASE_OFFSET, '>q', -9)), ProtocolError, 'was requested'),
     'offsets beyond int64': (
         fetched(forged(BASE_OFFSET, '>q', 2**63 - 1)),
         ProtocolError,
@@ -89,7 +89,7 @@ LIES_ABOUT_RECORDS = {
     'last offset before the first': (
         fetched(forged(LAST_OFFSET_DELTA, '>i', -1)),
         ProtocolError,
-        'asked for',
+        'was requested',
     ),
     'endless varint': (fetched(with_payload(b'\xff' * 40)), ProtocolError, 'batch'),
     'varint that is cut off': (fetched(with_payload(b'\x80' * 9)), ProtocolError, 'batch'),
@@ -173,7 +173,7 @@ def test_records_that_never_reach_the_offset_asked_for_are_told_and_not_delivere
         consumer = SimpleConsumer(client, None, b't', auto_commit=False)
         assert [m.offset for m in consumer.get_messages(3)] == [0, 1, 2]
         for _ in range(2):
-            with pytest.raises(ProtocolError, match='up to offset 2 where 3 was asked for'):
+            with pytest.raises(ProtocolError, match='up to offset 2, but 3 was requested'):
                 consumer.get_messages(3)
         assert (broker.count(1), consumer.offsets) == (3, {0: 3})
 

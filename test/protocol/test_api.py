@@ -253,7 +253,7 @@ def test_the_highest_version_that_both_have_is_chosen(ranges, highest, version):
         (
             {},
             None,
-            'FetchRequest: this client has versions 0 to 18, the broker does not',
+            'FetchRequest: this client has versions 0 to 18, the broker does not support it',
         ),
         (
             {1: (19, 20)},

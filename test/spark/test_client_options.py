@@ -173,7 +173,9 @@ REFUSED_BY_SOURCES = {
     'security.protocol=SASL_SSL': 'kafka.security.protocol=SASL_SSL needs a kafka.sasl.mechanism',
     'security.protocol=SASL_SSL sasl.mechanism=PLAIN': 'needs kafka.sasl.username',
     'ssl.keystore.key=/k security.protocol=SSL': 'kafka.ssl.keystore.key is of no use without',
-    'request.timeout=5': 'option kafka.request.timeout: did you mean kafka.request.timeout.ms?',
+    'request.timeout=5': (
+        'unknown option kafka.request.timeout: did you mean kafka.request.timeout.ms?'
+    ),
     'ssl.trustore.location=/x': 'did you mean kafka.ssl.truststore.location?',
     'fetch.message.max.bytes=1': 'write kafka.max.partition.fetch.bytes',
     'no.such.thing.at.all=canary': 'no Kafka client has such an option',

@@ -298,7 +298,7 @@ def test_a_broker_that_never_answers_the_versions_ends_in_a_time_out(monkeypatch
 def test_a_port_that_closes_on_everything_is_a_connection_error(monkeypatch):
     sockets = [FakeSocket(b'') for _ in range(5)]  # Metadata twice, ApiVersions in 5, 3 and 0
     conn, network, _ = connect(monkeypatch, *sockets)
-    with pytest.raises(KafkaConnectionError, match='this port may require TLS'):
+    with pytest.raises(KafkaConnectionError, match='this port may want TLS'):
         conn.send(1, bytes_of(produce()))
     assert all(sock.closed for sock in network.made)
 

@@ -38,8 +38,8 @@ _STRANGERS = (
     (b'220 ', 'the greeting of a mail or FTP server'),
     (b'220-', 'the greeting of a mail or FTP server'),
     (b'-ERR', 'an answer of Redis or of a mail server'),
-    (b'\x15\x03', 'a TLS alert; this port requires TLS'),
-    (b'\x16\x03', 'a TLS handshake; the peer uses TLS and this side does not'),
+    (b'\x15\x03', 'a TLS alert; this port wants TLS'),
+    (b'\x16\x03', 'a TLS handshake; the peer speaks TLS and this side does not'),
 )
 
 

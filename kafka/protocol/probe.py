@@ -176,7 +176,7 @@ def probe_versions(
                     return ProbeResult(BrokerVersions(OLD_RELEASES[release]), release, True)
                 return (yield from _probe_marks(client_id))
             return (yield from _probe_listed(client_id, highest, False, ''))
-    return (yield from _probe_listed(client_id, highest, True, '; this port may require TLS'))
+    return (yield from _probe_listed(client_id, highest, True, '; this port may want TLS'))
 
 
 def versions_to_try(highest: int) -> Tuple[int, ...]:

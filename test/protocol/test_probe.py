@@ -200,7 +200,7 @@ def test_a_listener_with_sasl_closes_at_metadata_and_answers_the_list(highest):
 
 
 def test_a_port_that_closes_on_everything_is_an_error():
-    with pytest.raises(KafkaConnectionError, match='this port may require TLS'):
+    with pytest.raises(KafkaConnectionError, match='this port may want TLS'):
         drive({})
 
 

@@ -92,7 +92,7 @@ def test_by_default_a_topic_has_as_many_copies_as_nodes_live(state):
 
 def test_more_copies_than_live_nodes_cannot_be(state):
     state.node_died(1)
-    with pytest.raises(ValueError, match='3 copies'):
+    with pytest.raises(ValueError, match='3 replicas'):
         state.create_topic('t', 1, 3)
 
 

@@ -100,8 +100,8 @@ def test_the_name_of_a_listener_is_passed_over(protocol):
 @pytest.mark.parametrize(
     ('address', 'told'),
     [
-        ('http://a:80', 'http:// is not spoken by brokers'),
-        ('HTTPS://a', 'HTTPS:// is not spoken'),
+        ('http://a:80', 'http:// is not a protocol of brokers'),
+        ('HTTPS://a', 'HTTPS:// is not a protocol'),
         ('zookeeper://a:2181', 'zookeeper:// is not'),
         ('tcp://a:1', 'tcp:// is not'),
         ('://a:1', ':// is not'),

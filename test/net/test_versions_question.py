@@ -88,7 +88,7 @@ def test_the_error_says_which_versions_were_tried(connect):
     with Picky(-1, CLOSE) as broker, pytest.raises(NoBrokersAvailable) as raised:
         connect(broker, bootstrap_timeout_ms=200)
     tried = ', '.join('version %d (connection closed)' % version for version in (5, 3, 0))
-    assert 'ApiVersions request: ' + tried in str(raised.value)
+    assert 'to ApiVersions: ' + tried in str(raised.value)
     assert 'TLS' not in str(raised.value)  # it has answered Metadata
 
 

@@ -37,8 +37,7 @@ LIMITS = {
     'kafka/net': 101,
     'kafka/offsets': 5,
     'kafka/producer': 119,
-    'kafka/spark': 1,
-    'kafka/testing': 552,
+    'kafka/testing': 477,
 }
 
 

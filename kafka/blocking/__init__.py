@@ -1,1 +1,1 @@
-"""What the clients of 0.9.5 and 1.x stand on: requests whose callers wait for the answers."""
+"""Foundation of the blocking clients of 0.9.5 and 1.x: each call waits for its responses."""

@@ -1,9 +1,10 @@
-"""The background half of an asynchronous producer of 0.9.5: from its queue to the brokers.
+"""Background half of an asynchronous producer of 0.9.5: sends queued messages to the brokers.
 
-Owns batching, retrying, giving up, and the count of what became of the messages. The thread it runs
-in, the queue and the checks of what comes in are ``kafka.producer.base``'s. Nothing new is taken
-from the queue while requests wait to be sent again, so that the messages of a partition keep their
-order. The errors that 0.9.5 knew are treated as it did; those that came later by their own flags.
+``kafka.producer.base`` provides the thread that runs it, the queue, and the checks of the messages.
+Batches, retries, gives up, and counts delivered, resent and lost messages. Takes no new messages
+from the queue while requests wait to be resent, so that the messages of a partition keep their
+order. Errors known to 0.9.5 are treated as in 0.9.5, later ones by their own ``retriable`` and
+``refresh_metadata``.
 """
 
 from __future__ import annotations
@@ -33,15 +34,15 @@ if TYPE_CHECKING:
 
 log = logging.getLogger('kafka.producer')
 
-# In place of a topic and partition, the mark in the queue that nothing more will come.
+# In place of a topic and partition in a queue item: no more messages follow.
 STOP = -1
 
-# The last error code that 0.9.5 gave a meaning to; what it did about those codes stays.
+# The highest error code known to 0.9.5; up to it, errors are treated as in 0.9.5.
 LAST_CODE_OF_09 = 16
 
 
 class SendOptions(NamedTuple):
-    """How an asynchronous producer sends; times in seconds but for ack_timeout (ms)."""
+    """How an asynchronous producer sends; times in seconds, ack_timeout in milliseconds."""
 
     codec: int
     codec_compresslevel: Optional[int]
@@ -55,7 +56,7 @@ class SendOptions(NamedTuple):
 
 
 class Pending(NamedTuple):
-    """A request that is not delivered yet; how often it was resent, how many messages it has."""
+    """A request that is not delivered yet, the number of its retries and of its messages."""
 
     request: ProduceRequest
     tries: int
@@ -63,18 +64,18 @@ class Pending(NamedTuple):
 
 
 class Tally:
-    """What became of the messages of an asynchronous producer: three numbers that grow.
+    """Counts of delivered, resent and lost messages of an asynchronous producer; they only grow.
 
-    delivered: messages that brokers acknowledged (req_acks=0: that were sent).
-    resent: messages sent once more, as often as that was; brokers may hold them twice or more.
-    lost: messages given up, with an error in the log each time.
+    delivered: messages that brokers acknowledged (with req_acks=0: that were sent).
+    resent: messages sent again, counted once per retry; brokers may hold duplicates of them.
+    lost: messages given up, each time with an error in the log.
     """
 
     __slots__ = ('delivered', 'ended_with', 'lost', 'resent')
 
     def __init__(self) -> None:
         self.delivered = self.resent = self.lost = 0
-        # How many items were left in the queue when nothing would be taken from it any more.
+        # The number of items left in the queue when the worker stopped taking from it.
         self.ended_with: Optional[int] = None
 
     def __repr__(self) -> str:
@@ -82,11 +83,11 @@ class Tally:
 
 
 class Upstream:
-    """Send what comes through a queue, until a stop is requested and everything is sent.
+    """Send the messages of a queue until a stop is requested and everything is sent.
 
-    Arguments: queue: of (TopicAndPartition, message, key); client: one of its own, not connected
-    yet; stop_event: set to request a stop, as the mark in the queue does too; tally: where to count
-    what became of the messages.
+    Arguments: queue: of (TopicAndPartition, message, key); client: a client of its own, not
+    connected yet; stop_event: set to request a stop, as the mark STOP in the queue does too; tally:
+    where delivered, resent and lost messages are counted.
     """
 
     def __init__(
@@ -110,14 +111,14 @@ class Upstream:
         self.pending: List[Pending] = []
 
     def run(self) -> None:
-        """Work until a stop is requested and done, or stop_timeout seconds after it was noticed."""
+        """Send until a stop is requested and done, or stop_timeout seconds after it was noticed."""
         try:
             self._connect()
             self._work()
         finally:
             self._end()
-            # Connections belong to the thread that uses them: no other can close these. A client
-            # that a program brought along need not have any.
+            # Connections belong to the thread that uses them: no other thread can close these. A
+            # client that the program passed in need not have close().
             close = getattr(self.client, 'close', None)
             if close is not None:
                 close()
@@ -139,8 +140,11 @@ class Upstream:
                 self._deliver()
 
     def _end(self) -> None:
-        """Count what is left, which stays in the queue; of later messages the sender is told."""
-        with self.queue.mutex:  # with which the program counts messages that come late
+        """Count the unsent messages as lost; the items stay in the queue.
+
+        A thread that puts a message later finds `ended_with` set, and raises.
+        """
+        with self.queue.mutex:  # the program counts late messages under the same lock
             left = list(self.queue.queue)
             self.tally.ended_with = len(left)
             queued = sum(item[0] != STOP for item in left)
@@ -160,8 +164,8 @@ class Upstream:
     def _connect(self) -> None:
         while not self.stop_event.is_set():
             for attempt in (self.client.reinit, self.client.load_metadata_for_topics):
-                # The second asks every host: the known connections may all be to a broker that is
-                # gone for good, while others serve.
+                # load_metadata_for_topics() asks every host: the known connections may all be to a
+                # broker that is gone permanently, while others serve.
                 try:
                     attempt()
                     return
@@ -170,15 +174,15 @@ class Upstream:
             self.stop_event.wait(self.backoff)
 
     def _batch(self) -> List[Tuple[Any, Any, Any]]:
-        """Take up to batch_size items, or as many as come within batch_time seconds."""
+        """Take up to batch_size items from the queue, or those that arrive within batch_time s."""
         batch: List[Tuple[Any, Any, Any]] = []
         deadline = time.monotonic() + self.options.batch_time
         while len(batch) < self.options.batch_size:
             items = self._waiting(self.options.batch_size - len(batch))
             if not items:
-                # Once a stop is requested there is nothing to wait for.
+                # Once a stop is requested, do not wait for more messages.
                 left = 0 if self.stop_event.is_set() else deadline - time.monotonic()
-                left = min(left, threading.TIMEOUT_MAX)  # a longer one is meant as never
+                left = min(left, threading.TIMEOUT_MAX)  # a longer time means "forever"
                 try:
                     items = [self.queue.get(timeout=left) if left > 0 else self.queue.get_nowait()]
                 except Empty:
@@ -191,7 +195,7 @@ class Upstream:
         return batch
 
     def _waiting(self, most: int) -> List[Tuple[Any, Any, Any]]:
-        """Take up to so many items that are in the queue, all at once, if it can do that."""
+        """Take up to `most` items that are already queued, under one lock; [] for other queues."""
         return self.queue.take(most, STOP) if isinstance(self.queue, MessageQueue) else []
 
     def _requests(self, batch: List[Tuple[Any, Any, Any]]) -> List[Pending]:
@@ -213,7 +217,7 @@ class Upstream:
                     self.options.codec_compresslevel,
                 )
             except Exception:
-                # What cannot be compressed cannot be compressed later: later messages go on.
+                # Compression would fail again: give these up, so that later messages are sent.
                 log.exception('%d messages for %r %r are lost', len(messages), topic, partition)
                 self.tally.lost += len(messages)
                 continue
@@ -224,7 +228,7 @@ class Upstream:
         return requests
 
     def _deliver(self) -> None:
-        """Send what is pending and keep what has to be sent again."""
+        """Send the pending requests and keep those that have to be resent."""
         failed = self._send([pending.request for pending in self.pending])
         retried, errors = [], []
         for pending in self.pending:
@@ -255,23 +259,24 @@ class Upstream:
         log.error('%s: %s', how, self._shown(pending.request))
 
     def _is_retriable(self, error: Exception) -> bool:
-        """Tell whether the messages may go through later.
+        """Return True if the messages may be delivered by a retry.
 
-        A code that 0.9.5 did not know, as that too few replicas are in sync, it took for final.
+        Codes that 0.9.5 did not know, such as "not enough replicas", were final in 0.9.5; here
+        their own `retriable` decides.
         """
         if isinstance(error, NotEnoughReplicasAfterAppendError):
-            # The leader has the messages, as after a time-out: what holds there holds here.
+            # The leader has appended the messages, as it may have after a time-out: same rule.
             return self.options.retry.retry_on_timeouts
         if _is_later(error):
             return bool(getattr(error, 'retriable', False))
         return isinstance(error, self.retriable)
 
     def _prepare_retry(self, errors: List[Any], again: bool) -> None:
-        """Pause and refresh the metadata as the errors demand; pause when it failed before."""
+        """Pause and refresh the metadata if the errors require it; `again`: always pause."""
         if again or any(
             isinstance(error, RETRY_BACKOFF_ERROR_TYPES) or _is_later(error) for error in errors
         ):
-            # Without a pause, the retries would be used up before a new leader can be known.
+            # Without a pause, the retries would be used up before a new leader is known.
             time.sleep(self.backoff)
         if any(
             isinstance(error, RETRY_REFRESH_ERROR_TYPES)
@@ -293,8 +298,8 @@ class Upstream:
                 fail_on_error=False,
             )
         except Exception as error:
-            # A partition without a leader, or a message that cannot be encoded, fails the call for
-            # all of them: one by one the others get through.
+            # A partition without a leader, or a message that cannot be encoded, fails the whole
+            # call: sent one by one, the other requests succeed.
             if len(requests) == 1:
                 return {requests[0][:2]: error}
             failed: Dict[Any, Exception] = {}
@@ -317,7 +322,7 @@ class Upstream:
         return failed
 
     def _shown(self, request: ProduceRequest) -> str:
-        """Show a request in a log line, or only a number that its retries share."""
+        """Return a request as text for the log: in full, or as a number that its retries share."""
         if self.options.log_messages:
             return repr(request)
         return 'messages with hash %d for %r %r' % (
@@ -328,5 +333,5 @@ class Upstream:
 
 
 def _is_later(error: Any) -> bool:
-    """Tell whether an error carries a code that 0.9.5 did not know."""
+    """Return True if an error carries a code that 0.9.5 did not know."""
     return isinstance(error, BrokerResponseError) and (error.errno or 0) > LAST_CODE_OF_09

@@ -1,10 +1,10 @@
-"""BlockingClient: what KafkaClient of 0.9.5 and SimpleClient of 1.x have in common.
+"""BlockingClient: the common base of KafkaClient (0.9.5) and SimpleClient (1.x).
 
-It finds the brokers that have to answer a request, sends to several of them before it reads the
-first response, and says what a failure means for each payload. The two clients add how names are
-spelled, how requests are encoded and which connections carry them. Calls block in the caller's
-thread; there is no lock, see KnownCluster. Brokers that dropped the old versions are served inside
-the connection; only stored offsets also go to another broker there (OffsetsStorage).
+Finds the brokers for a request, sends to several of them before it reads the first response, and
+turns a failure into the response or the error of each payload. The two clients add the spelling of
+names, the encoding of requests and the connections. Calls block in the caller's thread; there is no
+lock, see KnownCluster. The connection translates requests for brokers that dropped the old
+versions; only stored offsets also go to another broker then (OffsetsStorage).
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ from kafka.util import check_number, name_bytes, shown, whole_number
 
 log = logging.getLogger('kafka.client')
 
-# What a broker that has just started says of a topic of which it does not know yet, while another
-# broker is down: it would create it, and too few are there for its copies (seen on 0.11.0.3; 0.8
-# has no code for that).
+# The errors of a broker that has just started, for a topic that it does not know yet, while another
+# broker is down: it would create the topic, and too few brokers are up for its replicas (seen on
+# 0.11.0.3; 0.8 has no code for that).
 _NOT_CREATED = (InvalidReplicationFactorError, UnknownError)
 #: How often metadata is loaded for a partition while other threads reset it.
 _LOADS = 3
@@ -68,10 +68,10 @@ _Client = TypeVar('_Client', bound='BlockingClient')
 
 
 def _table(name: str) -> Any:
-    """Return a property for a table of KnownCluster that programs may read, replace and patch."""
+    """Return a property for a table of KnownCluster, which programs may read, replace and patch."""
 
     def put(self: BlockingClient, table: Any) -> None:
-        if '_known_cluster' not in vars(self):  # of a subclass that does not call our constructor
+        if '_known_cluster' not in vars(self):  # a subclass that does not call our constructor
             self._known_cluster = self._nothing_known()
         setattr(self._known_cluster, name, table)
 
@@ -82,34 +82,34 @@ def _table(name: str) -> Any:
 
 
 class BlockingClient:
-    """What the blocking clients of 0.9.5 and 1.x have in common.
+    """Common base of the blocking clients of 0.9.5 and 1.x.
 
-    Methods that take a topic raise TypeError for what is no str or bytes. Those that send requests
+    Methods that take a topic raise TypeError unless it is str or bytes. Those that send requests
     share some arguments: payloads: a list of tuples of ``kafka.structs``, one for each partition;
-    fail_on_error: raise the first error, or leave it in the list (False); callback: called with
-    each response, its result stands in the list instead.
+    fail_on_error: True raises the first error, False leaves errors in the list; callback: called
+    with each response, and its result takes the place of the response in the list.
 
     Names are bytes, with SimpleClient str. A leader that cannot be found raises; with SimpleClient
-    it is an error of its payload, FailedPayloadsError.
+    the payload's response is a FailedPayloadsError instead.
     """
 
     CLIENT_ID = b'kafka-python'
 
-    # Errors of the look-up of a leader that become the response of its payload; others are raised.
+    # Errors of a leader look-up that become the response of the payload; others are raised.
     FAILED_LOOKUPS: Tuple[Type[KafkaError], ...]
 
-    # Producers may pass messages that are made when somebody looks at them.
+    # Producers may pass messages that are encoded on first access.
     takes_messages_later = True
 
     brokers: Dict[int, BrokerMetadata] = _table('brokers')
     topics_to_brokers: TopicDict = _table('topics_to_brokers')
     topic_partitions: TopicDict = _table('topic_partitions')
 
-    # Gives the connection to an address, made on first use.
+    # Returns the connection to an address, created on first use.
     _get_conn: Callable[..., Any]
 
     def _begin(self, timeout: Optional[float], correlation_id: int) -> None:
-        """Check and keep what both eras are constructed with."""
+        """Check and store the arguments that both clients have."""
         check_timeout(timeout)
         self.timeout = timeout
         self.correlation_id = whole_number(correlation_id, 'correlation_id')
@@ -118,38 +118,38 @@ class BlockingClient:
         self._metadata_from: Optional[Address] = None
         self._unavailable: Optional[KafkaUnavailableError] = None
 
-    # -- what the client brings --------------------------------------------------------------------
+    # -- abstract methods --------------------------------------------------------------------------
 
     def _nothing_known(self) -> KnownCluster:
-        """Return tables for what is known of the cluster, empty ones."""
+        """Return empty tables of the known cluster."""
         raise NotImplementedError
 
     def _name(self, name: Any, argument: str) -> Any:
-        """Return a topic in the client's spelling; TypeError naming the argument for no name."""
+        """Return a topic in the client's spelling; TypeError naming the argument if invalid."""
         raise NotImplementedError
 
     def _ask_metadata(self, names: List[Any]) -> MetadataResponse:
-        """Ask any broker about topics; return brokers and topics as the named tuples."""
+        """Request the metadata of topics from any broker, as named tuples of brokers and topics."""
         raise NotImplementedError
 
     def _refresh_new_topic(self, topic: Any) -> None:
-        """Load the metadata of a topic that is perhaps being created."""
+        """Load the metadata of a topic that may be about to be created."""
         raise NotImplementedError
 
     def _versions_of(self, address: Optional[Address]) -> Versions:
-        """Return what the broker at an address serves; empty where only a request can tell."""
+        """Return the versions that a broker serves; empty if only a request can show that."""
         raise NotImplementedError
 
     def load_metadata_for_topics(self, *topics: Any) -> None:
-        """Ask for the brokers and for these topics (all without arguments) and remember them."""
+        """Request and store metadata of brokers and topics (none given: all topics)."""
         raise NotImplementedError
 
     def _protocol(self) -> Any:
-        """Return the class with the encoders and decoders, as it is at this moment."""
+        """Return the current class of encoders and decoders; programs may replace it."""
         raise NotImplementedError
 
     def _connections(self) -> Dict[Address, Any]:
-        """Return the connections made so far, the very dict."""
+        """Return the connections made so far: the dict itself, not a copy."""
         raise NotImplementedError
 
     def _is_connected(self, address: Address) -> bool:
@@ -157,36 +157,36 @@ class BlockingClient:
         raise NotImplementedError
 
     def _hosts_to_ask(self) -> List[Tuple[Any, ...]]:
-        """Return where any request may go, as arguments of _get_conn, in the order to try."""
+        """Return the hosts that any request may go to, in order, as arguments of _get_conn."""
         raise NotImplementedError
 
     def _encoded(self, encoder_fn: Encoder, payloads: Any) -> Tuple[int, Any]:
-        """Return the number of a new request, and the request as its connection takes it."""
+        """Return the correlation id of a new request, and its form for the connection."""
         raise NotImplementedError
 
     def _ask(
         self, connect: Callable[[], Any], request_id: int, request: Any, decoder_fn: Any
     ) -> Any:
-        """Send one request over the connection that `connect` gives; return the decoded answer."""
+        """Send one request over the connection from `connect()`; return its decoded response."""
         raise NotImplementedError
 
     def _answers(self, requests: List[Request], wanted: bool) -> List[Outcome]:
-        """Send every request, then read every answer, if answers are wanted."""
+        """Send every request, then read every response, if responses are `wanted`."""
         raise NotImplementedError
 
     def _decoded(self, decoder_fn: Callable[[Any], Any], answer: Any) -> Any:
-        """Return the responses in an answer."""
+        """Return the decoded responses of one received response frame."""
         return decoder_fn(answer)
 
     # -- connections ---------------------------------------------------------------------------
 
     def _next_id(self) -> int:
-        """Return the next correlation id; 0 follows the largest."""
+        """Return the next correlation id; the largest is followed by 0."""
         self.correlation_id = (self.correlation_id + 1) % 2**31
         return self.correlation_id
 
     def close(self) -> None:
-        """Close every connection; what is known of the cluster stays readable."""
+        """Close every connection; the known metadata stays readable."""
         for conn in list(self._connections().values()):
             conn.close()
 
@@ -197,7 +197,7 @@ class BlockingClient:
         """
         conns = {key: conn.copy() for key, conn in list(self._connections().items())}
         memo: Dict[int, Any] = {id(self._connections()): conns}
-        # Another thread, such as a consumer's timer, may be loading metadata: they change size.
+        # Another thread, such as a consumer's timer, may load metadata meanwhile: the size changes.
         known, coordinators = self._known_cluster, self._offsets_storage.coordinators
         for each in (known.topics_to_brokers, known.topic_partitions, coordinators):
             memo[id(each)] = copy.deepcopy(each.copy())
@@ -206,8 +206,8 @@ class BlockingClient:
     def reinit(self) -> None:
         """Reconnect every known connection.
 
-        A broker that is down does not keep the others from being reconnected, and is tried again
-        by the next request that needs it. Raises: KafkaConnectionError if none could be reached.
+        A broker that is down does not keep the others from being reconnected; the next request that
+        needs it connects again. Raises: KafkaConnectionError if no broker could be reached.
         """
         failure, connected = None, False
         for conn in list(self._connections().values()):
@@ -224,11 +224,11 @@ class BlockingClient:
 
     @property
     def topics(self) -> List[Any]:
-        """The known topics, as decoded."""
+        """The known topics, in the spelling of the decoded responses."""
         return list(self._known_cluster.topic_partitions)
 
     def has_metadata_for_topic(self, topic: Any) -> bool:
-        """Return whether at least one partition of a topic is known, with a leader or without."""
+        """Return True if at least one partition of a topic is known, with a leader or without."""
         return bool(self._known_cluster.topic_partitions.get(self._name(topic, 'topic')))
 
     def get_partition_ids_for_topic(self, topic: Any) -> List[int]:
@@ -236,7 +236,7 @@ class BlockingClient:
         return sorted(self._known_cluster.topic_partitions.get(self._name(topic, 'topic')) or ())
 
     def reset_topic_metadata(self, *topics: Any) -> None:
-        """Forget topics; a topic is meant in exactly this spelling, str or bytes."""
+        """Forget topics; only the exact spelling, str or bytes, is removed."""
         for topic in topics:
             self._known_cluster.forget_topic(topic)
 
@@ -246,12 +246,12 @@ class BlockingClient:
         self._offsets_storage.without_zookeeper.clear()
 
     def ensure_topic_exists(self, topic: Any, timeout: float = 30) -> None:
-        """Wait until a topic has metadata; asking creates it where brokers create topics so.
+        """Wait until a topic has metadata; brokers may create it on demand.
 
         Arguments: topic: str or bytes; timeout: seconds.
         Raises: KafkaTimeoutError when the time is over (at once for 0);
-            UnknownTopicOrPartitionError where brokers do not create topics on demand; otherwise as
-            load_metadata_for_topics, but for LeaderNotAvailableError.
+            UnknownTopicOrPartitionError if brokers do not create topics on demand; otherwise as
+            load_metadata_for_topics, except LeaderNotAvailableError.
         """
         self._name(topic, 'topic')
         check_number(timeout, 'timeout')
@@ -259,7 +259,7 @@ class BlockingClient:
         pause = 0.0
         while not self.has_metadata_for_topic(topic):
             left = deadline - time.monotonic()
-            if not left > 0:  # NaN is over at once
+            if not left > 0:  # NaN times out at once
                 raise KafkaTimeoutError('topic %r has no metadata after %s s' % (topic, timeout))
             if pause:
                 time.sleep(min(pause, left))
@@ -269,9 +269,9 @@ class BlockingClient:
     # -- metadata --------------------------------------------------------------------------------
 
     def _load(self, names: List[Any], excused: Tuple[int, ...] = ()) -> None:
-        """Ask for the brokers and for these topics (all if there are none) and remember them.
+        """Request and store the metadata of the brokers and these topics (none given: all topics).
 
-        Arguments: excused: codes that are no error even of a topic that is named here.
+        Arguments: excused: error codes that are ignored even for a topic that is named here.
         """
         if names:
             self.reset_topic_metadata(*names)
@@ -296,7 +296,7 @@ class BlockingClient:
     # -- leaders ---------------------------------------------------------------------------------
 
     def _get_leader_for_partition(self, topic: Any, partition: int) -> Any:
-        """Return the BrokerMetadata of a partition's leader, asking for it if need be.
+        """Return the BrokerMetadata of a partition's leader; request it if it is not known.
 
         Raises: UnknownTopicOrPartitionError, LeaderNotAvailableError, KafkaUnavailableError.
         """
@@ -305,7 +305,7 @@ class BlockingClient:
         if leader is not None:
             return leader
         key = known.key(topic, partition)
-        unavailable = self._unavailable  # looked at once: another thread may take it away
+        unavailable = self._unavailable  # read once: another thread may reset it
         if unavailable is not None:
             # Another payload of this call has just found no host: do not wait for that again.
             raise KafkaUnavailableError(*unavailable.args)
@@ -315,18 +315,18 @@ class BlockingClient:
             except _NOT_CREATED as error:
                 raise LeaderNotAvailableError(key) from error
             partitions = known.topic_partitions.get(topic) or {}
-            if partitions:  # else another thread, which lost its broker, has reset all metadata
+            if partitions:  # otherwise another thread that lost its broker has reset all metadata
                 break
         if partition not in partitions:
             raise UnknownTopicOrPartitionError(key)
         value = partitions[partition]
-        leader_id: int = getattr(value, 'leader', value)  # SimpleClient has nothing but the leader
+        leader_id: int = getattr(value, 'leader', value)  # SimpleClient stores only the leader's id
         if leader_id == -1:
             raise LeaderNotAvailableError(key)
         return known.broker(leader_id)
 
     def _leaders(self, payloads: List[Any]) -> List[Tuple[Any, Any]]:
-        """Return (payload, leader) pairs; the error itself where the look-up failed that way."""
+        """Return (payload, leader) pairs; the error in place of the leader for FAILED_LOOKUPS."""
         found: List[Tuple[Any, Any]] = []
         try:
             for payload in payloads:
@@ -348,13 +348,13 @@ class BlockingClient:
     def _send_broker_unaware_request(
         self, payloads: Any, encoder_fn: Encoder, decoder_fn: Callable[[Any], Any]
     ) -> Any:
-        """Send a request to the first host that answers it and return the decoded answer.
+        """Send a request to the first host that answers it and return the decoded response.
 
-        A host whose connection turns out to be broken is connected again first: its name may stand
-        for another address by now.
+        A host whose connection turns out to be broken is connected again first: its name may
+        resolve to another address by now.
 
-        Raises: KafkaUnavailableError when every host failed, whatever the failure was; but the
-        error itself where all refuse the login, or certificates are not accepted.
+        Raises: KafkaUnavailableError when every host failed, for any reason; but the error itself
+        if all hosts refuse the login, or certificates are not accepted.
         """
         failures = []
         for where in self._hosts_to_ask():
@@ -383,9 +383,9 @@ class BlockingClient:
         """Send each payload to the leader of its partition; return responses in payload order.
 
         A payload whose broker failed gets a FailedPayloadsError instance as its response. Without
-        a decoder no answer is read and the responses are None.
+        a decoder no response is read and the responses are None.
 
-        Raises: what a look-up of leaders raises, but for FAILED_LOOKUPS, before anything is sent.
+        Raises: what the look-up of leaders raises, except FAILED_LOOKUPS, before anything is sent.
         """
         payloads = request_tuples(payloads)
         failures: List[Tuple[Any, KafkaError]] = []
@@ -403,9 +403,9 @@ class BlockingClient:
         return in_order(payloads, responses)
 
     def _send_to_leaders(self, led: Led, encoder_fn: Encoder, decoder_fn: Decoder) -> List[Any]:
-        """Do what _send_broker_aware_request() does when the addresses of leaders are known.
+        """Do the same as _send_broker_aware_request() with the addresses of leaders already known.
 
-        Programs may have replaced that; then it is called, and looks them up again.
+        If a program has replaced that method, it is called, and looks them up again.
         """
         if (
             type(self)._send_broker_aware_request is _SEND_BY_LEADER
@@ -428,7 +428,7 @@ class BlockingClient:
     ) -> TopicDict:
         """Send one request to each address; return the responses by topic and partition.
 
-        Everything is encoded before anything is sent, so what cannot be encoded goes nowhere.
+        Everything is encoded before anything is sent, so an encoding error sends nothing.
         """
         requests = [
             Request(address, *self._encoded(encoder_fn, payloads), payloads)
@@ -453,7 +453,7 @@ class BlockingClient:
     def _exchange_one(
         self, address: Optional[Address], payload: Any, encoder_fn: Encoder, decoder_fn: Decoder
     ) -> Any:
-        """Do what _exchange() does for a single payload; return its response."""
+        """Do the same as _exchange() for a single payload; return its response."""
         request = Request(address, *self._encoded(encoder_fn, [payload]), [payload])
         ((_, answer, error),) = self._answers([request], decoder_fn is not None)
         if error is not None:
@@ -465,7 +465,7 @@ class BlockingClient:
         responses = list(self._decoded(decoder_fn, answer))
         if len(responses) == 1:
             (response,) = responses
-            topic = payload.topic  # compared as what it is: `python -b` lets no text meet bytes
+            topic = payload.topic  # `python -b` warns if str is compared with bytes
             if (
                 type(response.topic) is type(topic)
                 and response.topic == topic
@@ -475,17 +475,17 @@ class BlockingClient:
         return in_order([payload], TopicDict([((r.topic, r.partition), r) for r in responses]))[0]
 
     def _trust_no_leaders(self) -> None:
-        """Forget who leads and coordinates what, because a broker did not answer."""
+        """Forget all leaders and coordinators, because a broker did not answer."""
         self.reset_all_metadata()
         self._offsets_storage.coordinators.clear()
 
     # -- stored offsets ----------------------------------------------------------------------------
 
     def _get_coordinator_for_group(self, group: bytes) -> BrokerMetadata:
-        """Ask once for the broker that coordinates a group.
+        """Request the broker that coordinates a group, once.
 
-        Raises: ConsumerCoordinatorNotAvailableCode while there is none, or another error that the
-            answer carries; KafkaUnavailableError when no host answers.
+        Raises: ConsumerCoordinatorNotAvailableCode while there is none, or another error in the
+            response; KafkaUnavailableError when no host answers.
         """
         response = self.send_consumer_metadata_request(group)
         check_error(response)
@@ -494,9 +494,9 @@ class BlockingClient:
     def _send_consumer_aware_request(
         self, group: bytes, payloads: Any, encoder_fn: Encoder, decoder_fn: Decoder
     ) -> List[Any]:
-        """Send all payloads to the coordinator of a group; otherwise as by leader.
+        """As _send_broker_aware_request(), but send all payloads to the coordinator of a group.
 
-        Raises: ConsumerCoordinatorNotAvailableCode when none comes up within 10 s;
+        Raises: ConsumerCoordinatorNotAvailableCode if no coordinator is available within 10 s;
             KafkaUnavailableError when no host can be asked for it.
         """
         payloads = request_tuples(payloads)
@@ -516,7 +516,7 @@ class BlockingClient:
     def _send_offsets(
         self, key: int, group: bytes, payloads: Any, encoder_fn: Encoder, decoder_fn: Decoder
     ) -> List[Any]:
-        """Send an offset request of version 0 to where its offsets are stored."""
+        """Send an offset request of version 0 to the brokers that store the offsets."""
         payloads = request_tuples(payloads)
         failures: List[Tuple[Any, KafkaError]] = []
         led: Led = []
@@ -531,14 +531,14 @@ class BlockingClient:
             answers = self._send_to_leaders(direct, encoder_fn, decoder_fn)
             moved += self._offsets_storage.refused(direct, answers)
             if not moved and not failures:
-                return answers  # which is all there is to it but in a cluster that changes
+                return answers  # the usual case: the rest is for clusters that change
         responses = TopicDict()
         for (payload, _), answer in zip(direct, answers):
             responses[payload.topic, payload.partition] = answer
         for payload, failure in failures:
             responses[payload.topic, payload.partition] = failed(payload, failure)
         if moved:
-            # Looked up at each try: programs may have replaced the method.
+            # Looked up for each attempt: programs may have replaced the method.
             responses.update(
                 ask_coordinator(
                     moved,
@@ -552,11 +552,11 @@ class BlockingClient:
     # -- responses ---------------------------------------------------------------------------------
 
     def _finish(self, responses: List[Any], fail_on_error: bool, callback: Any) -> List[Any]:
-        """Raise the first failure if that is wanted; pass what is left through the callback."""
+        """Raise the first failure if `fail_on_error`; pass the other responses to the callback."""
         finished = []
         for response in responses:
             if response is None:
-                continue  # sent without waiting for an answer
+                continue  # sent without a response
             if fail_on_error and (isinstance(response, Exception) or response.error):
                 self._raise_on_error(response)
             finished.append(callback(response) if callback is not None else response)
@@ -574,10 +574,10 @@ class BlockingClient:
     def send_metadata_request(
         self, payloads: Any = (), fail_on_error: bool = True, callback: Any = None
     ) -> Any:
-        """Ask any broker about topics (bytes; none: all); return one MetadataResponse.
+        """Request the metadata of topics (bytes; none: all) from any broker: one MetadataResponse.
 
-        `fail_on_error` and `callback` have no effect: error codes stand in the response.
-        Raises: KafkaUnavailableError when no host answers; TypeError for topics that are no bytes.
+        `fail_on_error` and `callback` have no effect: error codes are left in the response.
+        Raises: KafkaUnavailableError when no host answers; TypeError for topics that are not bytes.
         """
         return self._send_broker_unaware_request(
             payloads,
@@ -588,7 +588,7 @@ class BlockingClient:
     def send_consumer_metadata_request(
         self, payloads: Any = (), fail_on_error: bool = True, callback: Any = None
     ) -> Any:
-        """Ask any broker for the coordinator of a group (bytes); return a ConsumerMetadataResponse.
+        """Request the coordinator of a group (bytes) from any broker: one ConsumerMetadataResponse.
 
         `fail_on_error` and `callback` have no effect. Raises as send_metadata_request; brokers
         before 0.8.2 do not know the request, and close the connection.
@@ -609,13 +609,14 @@ class BlockingClient:
     ) -> List[Any]:
         """Write the messages of ProduceRequests, one for each topic and partition.
 
-        Arguments: acks: 0 no answer, 1 the leader has them, -1 all in-sync replicas do;
-            timeout: ms that the leader may wait for replicas.
-        Returns: ProduceResponses in payload order, ``[]`` with acks=0. Errors in the list are
-            responses with a code, and FailedPayloadsError instances where no broker was reached.
-        Raises: the first of these errors otherwise. Always, and before anything is sent:
+        Arguments: acks: 0: no response, 1: the leader has written them, -1: all in-sync replicas
+            have; timeout: ms that the leader may wait for replicas.
+        Returns: ProduceResponses in payload order, ``[]`` with acks=0. With fail_on_error=False,
+            failures are in the list: responses with an error code, and FailedPayloadsError
+            instances if no broker was reached.
+        Raises: the first of these failures otherwise. Always, and before anything is sent:
             UnknownTopicOrPartitionError, LeaderNotAvailableError, TypeError or ProtocolError naming
-            what cannot be encoded, AssertionError when a partition comes twice.
+            the value that cannot be encoded, AssertionError when a partition comes twice.
         """
         if callback is not None:
             check_callback(callback)
@@ -635,7 +636,7 @@ class BlockingClient:
     ) -> List[Any]:
         """Read messages by FetchRequests; return FetchResponses, errors as when producing.
 
-        Arguments: max_wait_time: ms that a broker may wait until it has `min_bytes` bytes.
+        Arguments: max_wait_time: ms that a broker may wait for `min_bytes` bytes.
         """
         if callback is not None:
             check_callback(callback)
@@ -650,7 +651,7 @@ class BlockingClient:
     def send_offset_request(
         self, payloads: Any = (), fail_on_error: bool = True, callback: Any = None
     ) -> List[Any]:
-        """Ask for offsets of the log by OffsetRequests; return OffsetResponses.
+        """Request offsets of the log with OffsetRequests; return OffsetResponses.
 
         Times are in ms, -1 for the end and -2 for the start. Errors as when producing.
         """
@@ -672,8 +673,8 @@ class BlockingClient:
     ) -> List[Any]:
         """Store offsets of a group (bytes) by OffsetCommitRequests; return OffsetCommitResponses.
 
-        They go to ZooKeeper, or to the group's coordinator where brokers no longer do that. Errors
-        as when producing; UnsupportedVersionError on 0.8.0, which stores no offsets.
+        They go to ZooKeeper, or to the group's coordinator if brokers no longer store them there.
+        Errors as when producing; UnsupportedVersionError on 0.8.0, which stores no offsets.
         """
         if callback is not None:
             check_callback(callback)
@@ -690,9 +691,9 @@ class BlockingClient:
         fail_on_error: bool = True,
         callback: Any = None,
     ) -> List[Any]:
-        """Read what `send_offset_commit_request` stored; return OffsetFetchResponses.
+        """Read the offsets stored by `send_offset_commit_request`; return OffsetFetchResponses.
 
-        A partition for which nothing is stored has offset -1 and error 3. Errors as there.
+        A partition without a stored offset has offset -1 and error 3. Errors as there.
         """
         if callback is not None:
             check_callback(callback)
@@ -708,10 +709,10 @@ class BlockingClient:
         fail_on_error: bool = True,
         callback: Any = None,
     ) -> List[Any]:
-        """Read offsets kept at the coordinator of a group (0.8.2 and later), never in ZooKeeper.
+        """Read offsets stored by the coordinator of a group (0.8.2 and later), never in ZooKeeper.
 
-        A partition for which nothing is stored has offset -1 and no error. Errors as when
-        producing, but for leaders; ConsumerCoordinatorNotAvailableCode when none comes up in 10 s.
+        A partition without a stored offset has offset -1 and no error. Errors as when producing,
+        except those of leaders; ConsumerCoordinatorNotAvailableCode if none is available in 10 s.
         """
         if callback is not None:
             check_callback(callback)
@@ -725,19 +726,19 @@ class BlockingClient:
 
 
 def _raise_refusal(errors: List[Exception]) -> None:
-    """Raise the last error if all say that no further try will help, from connecting on."""
+    """Raise the last error if all were raised while connecting and no retry can help."""
     stages = [getattr(each, 'stage', None) for each in errors]
     if errors and all(stages) and not any(getattr(each, 'retriable', True) for each in errors):
         raise errors[-1]
 
 
 def _by_address(led: Led) -> Dict[Optional[Address], List[Any]]:
-    """Return the payloads for each address."""
+    """Group payloads by address."""
     groups: Dict[Optional[Address], List[Any]] = {}
     for payload, address in led:
         groups.setdefault(address, []).append(payload)
     return groups
 
 
-# What need not be called, unless a program has put its own in the place.
+# Bypassed while no program has replaced it.
 _SEND_BY_LEADER = BlockingClient._send_broker_aware_request

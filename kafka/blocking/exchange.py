@@ -1,13 +1,13 @@
-"""One round of requests: everything is sent before the first answer is read.
+"""One round of requests: every request is sent before the first response is read.
 
-Both blocking clients send by exchange(); how their connections take requests is told by a Carrier:
-BytesCarrier here for KafkaClient of 0.9.5, StructCarrier (kafka/blocking/request_connection.py) for
-SimpleClient of 1.x. No answer is left unread on a connection that will be used again, since a later
-request would take it for its own. Follows the protocol guide ("Network": a broker answers a
-connection's requests in their order) and 0.9.5, which asked all leaders before it read.
+Both blocking clients send with exchange(); a Carrier adapts it to their connections: BytesCarrier
+for KafkaClient of 0.9.5, StructCarrier (kafka/blocking/request_connection.py) for SimpleClient of
+1.x. No response is left unread on a connection that will be used again, since a later request would
+take it for its own. Follows the protocol guide ("Network": a broker answers the requests of a
+connection in order) and 0.9.5, which sent to all leaders before it read.
 
-Runs in the caller's thread, where an exception may be raised at any step and the handler of a
-signal may send over the same connections.
+Runs in the caller's thread, where an exception may be raised at any step, and a signal handler may
+send over the same connections.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from kafka.structs import BrokerMetadata
 log = logging.getLogger('kafka.client')
 
 Address = Tuple[str, int]
-#: The connections that a call waits on, and whether each is a spare that was made for it. Where a
-#: call keeps one it is in a local variable of the name ``asked``, which is_in_call() looks for.
+#: The connections that a call waits on, and whether each is a spare that was made for it. A call
+#: keeps this list in a local variable named ``asked``, which is_in_call() searches for.
 Asked = List[Tuple[Any, bool]]
-#: Reads the answer to a request; returns it, or the error that its future has failed with.
+#: A function that reads the response to a request; returns (response, error of its future or None).
 Receive = Callable[[], Tuple[Any, Any]]
 
 _NO_ADDRESS = 'the metadata names no address for this broker'
 
-# What may be passed by, as long as no program has put something else there.
+# Bypassed while no program has replaced them.
 _OwnConnection = KafkaConnection
 _SEND, _RECV = KafkaConnection.send, KafkaConnection.recv
 _CONNECT = KafkaConnection.get_connected_socket
@@ -41,7 +41,7 @@ _CONNECT = KafkaConnection.get_connected_socket
 class Request(NamedTuple):
     """One request, encoded or Unwritten.
 
-    `address` is None where the broker is known by its node id alone.
+    `address` is None if only the node id of the broker is known.
     """
 
     address: Optional[Address]
@@ -51,7 +51,7 @@ class Request(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What became of a request: the answer as received, or Unread; or its connection's error."""
+    """The result of a request: the response as received, or Unread; or the connection's error."""
 
     request: Request
     answer: Any
@@ -59,9 +59,9 @@ class Outcome(NamedTuple):
 
 
 def address_of(broker: BrokerMetadata) -> Optional[Address]:
-    """Return where a broker of the metadata listens; None where the metadata names no address.
+    """Return the address of a broker in the metadata; None if the metadata has no address for it.
 
-    So it is for a leader that is not listed, and for a host that is empty or no text.
+    That is so for a leader that is not listed, and for a host that is empty or not text.
     """
     host = broker.host
     if isinstance(host, bytes):
@@ -73,11 +73,11 @@ def address_of(broker: BrokerMetadata) -> Optional[Address]:
 
 
 def request_tuples(payloads: Any) -> List[Any]:
-    """Return the payloads as a list; TypeError for what is no list of request tuples."""
+    """Return the payloads as a list; TypeError unless it is a list of request tuples."""
     try:
         listed = list(payloads)
         for payload in listed:
-            payload.topic, payload.partition  # noqa: B018 - that they are there is the question
+            payload.topic, payload.partition  # noqa: B018 - raises AttributeError for other objects
     except (TypeError, AttributeError) as error:
         raise TypeError(
             'payloads must be a list of tuples with topic and partition, not %s'
@@ -87,15 +87,15 @@ def request_tuples(payloads: Any) -> List[Any]:
 
 
 def check_callback(callback: Any) -> None:
-    """Raise TypeError unless answers can be passed through it: before they are asked for."""
+    """Raise TypeError unless a callback can be called, before any request is sent."""
     if callback is not None and not callable(callback):
         raise TypeError('callback must be callable or None, not %s' % type(callback).__name__)
 
 
 def failed(payload: Any, cause: Any) -> FailedPayloadsError:
-    """Return the response of a payload whose broker could not be asked; it knows the cause."""
+    """Return the FailedPayloadsError for a payload whose request failed, with its cause."""
     error = FailedPayloadsError(payload)
-    # The future of a connection that a program brought along may have failed with anything.
+    # The future of a connection that the program passed in may have failed with any object.
     error.__cause__ = cause if isinstance(cause, BaseException) else None
     return error
 
@@ -113,12 +113,12 @@ def in_order(payloads: List[Any], responses: Dict[Any, Any]) -> List[Any]:
 
 
 def abandon(conn: Any) -> None:
-    """Close a connection on which an answer may still come.
+    """Close a connection on which a response may still arrive.
 
-    A connection that a program brought along need not have ``close``, and it may fail in any way.
+    A connection that the program passed in need not have ``close``, and it may fail in any way.
     """
     if issubclass(type(conn), _OwnConnection):
-        conn.close()  # raises only what interrupts it: the caller must not take it for closed then
+        conn.close()  # raises only interrupts: then the caller must not treat it as closed
         return
     try:
         conn.close()
@@ -127,23 +127,23 @@ def abandon(conn: Any) -> None:
 
 
 class Carrier(Protocol):
-    """How the connections of a client take requests and give answers.
+    """How the connections of a client send requests and receive responses.
 
-    ``is_own`` says that a connection is this package's own, with nothing of it replaced. One that a
-    program brought along needs ``send`` and ``recv`` and nothing else.
+    ``is_own`` means that a connection is this package's own, with none of its methods replaced. A
+    connection that the program passed in only needs ``send`` and ``recv``.
     """
 
     def take(self, conn: Any, asked: Asked) -> Tuple[Any, bool]:
-        """Return a connection on which this thread waits for nothing, and whether it is own."""
+        """Return a connection with no response pending in this thread, and whether it is own."""
 
     def ask(self, request: Request, conn: Any) -> Outcome:
-        """Send a request over an own connection and read its answer."""
+        """Send a request over an own connection and read its response."""
 
     def send(self, request: Request, conn: Any, is_own: bool, wants_answer: bool) -> Any:
-        """Send a request; return a Receive for its answer, or None if there is nothing to read."""
+        """Send a request; return a Receive for its response, or None if there is none to read."""
 
     def let_go(self, asked: Asked) -> None:
-        """Do without the connections that take() has noted; close the spares."""
+        """Release the connections that take() has recorded; close the spares."""
 
 
 def exchange(
@@ -152,15 +152,15 @@ def exchange(
     wants_answers: bool,
     carrier: Optional[Carrier] = None,
 ) -> List[Outcome]:
-    """Send every request, then read every answer.
+    """Send every request, then read every response.
 
-    Arguments: connect: gives the connection to an address, and may raise KafkaConnectionError;
+    Arguments: connect: returns the connection to an address, and may raise KafkaConnectionError;
         wants_answers: False for requests that brokers do not answer; carrier: that of the
         connections, of KafkaConnections by default.
-    Returns: one Outcome a request, in no particular order; an error of one connection leaves the
-        others alone. Any other exception passes through after every connection that still owes an
-        answer was closed: an interrupt, or what a future has failed with that another try would
-        meet again, such as a codec that is missing.
+    Returns: one Outcome a request, in no particular order; an error of one connection does not
+        affect the others. Any other exception is raised after every connection with a pending
+        response was closed: an interrupt, or a failure of a future that a retry would meet again,
+        such as a codec that is not installed.
     """
     if carrier is None:
         carrier = BYTES
@@ -177,7 +177,7 @@ def exchange(
                 conn, is_own = carrier.take(connect(request.address), asked)
                 if is_single and is_own:
                     return [carrier.ask(request, conn)]
-                # First: nobody knows how much was sent where sending is ended by an exception.
+                # Before sending: if an exception ends it, it is unknown how much was sent.
                 waiting.append((request, conn))
                 receives.append(carrier.send(request, conn, is_own, wants_answers))
             except KafkaConnectionError as error:
@@ -207,15 +207,15 @@ def exchange(
 
 
 class BytesCarrier:
-    """Carries requests as bytes with numbers, over KafkaConnections."""
+    """Carries requests as bytes with correlation ids, over KafkaConnections."""
 
     def __repr__(self) -> str:
         return '<BytesCarrier>'
 
     def take(self, conn: Any, asked: Asked) -> Tuple[Any, bool]:
-        """Return a connection on which this thread waits for nothing, and whether it is own.
+        """Return a connection with no response pending in this thread, and whether it is own.
 
-        It is one where nothing of KafkaConnection is replaced, in its class or in itself.
+        It is own if no method of KafkaConnection is replaced, in its class or in the instance.
         """
         kind: Any = type(conn)
         if (
@@ -231,7 +231,7 @@ class BytesCarrier:
         return _free(conn, asked), True
 
     def ask(self, request: Request, conn: KafkaConnection) -> Outcome:
-        """Send a request over an own connection and read its answer."""
+        """Send a request over an own connection and read its response."""
         is_answered = False
         try:
             answer = conn.ask(request.request_id, request.data)
@@ -246,7 +246,7 @@ class BytesCarrier:
     def send(
         self, request: Request, conn: Any, is_own: bool, wants_answer: bool
     ) -> Optional[Receive]:
-        """Send a request; return what reads its answer, or None if there is nothing to read."""
+        """Send a request; return a Receive for its response, or None if there is none to read."""
         request_id, data = request.request_id, request.data
         if is_own and isinstance(data, Unwritten):
             conn.send_unwritten(request_id, data)
@@ -255,7 +255,7 @@ class BytesCarrier:
         return (lambda: (conn.recv(request_id), None)) if wants_answer else None
 
     def let_go(self, asked: Asked) -> None:
-        """Do without the connections that take() has noted; close the spares."""
+        """Release the connections that take() has recorded; close the spares."""
         for conn, is_spare in asked:
             conn.is_asked = None
             if is_spare:
@@ -266,7 +266,7 @@ BYTES = BytesCarrier()
 
 
 def ask(conn: Any, request_id: int, data: Any, decode: Callable[[Any], Any]) -> Any:
-    """Send one request and return its decoded answer; close the connection if that fails."""
+    """Send one request and return its decoded response; close the connection if that fails."""
     asked: Asked = []
     is_answered = False
     try:
@@ -282,11 +282,11 @@ def ask(conn: Any, request_id: int, data: Any, decode: Callable[[Any], Any]) -> 
 
 
 def _free(conn: KafkaConnection, asked: Asked) -> KafkaConnection:
-    """Return a connection on which this thread waits for nothing, and note it as asked.
+    """Return a connection with no response pending in this thread, and record it in `asked`.
 
     A signal handler that sends while the interrupted call waits gets a connection of its own: the
-    next answer on this one belongs to that call. A call that an exception ended before it could
-    close the connection has left its mark, too.
+    next response on this one belongs to that call. A mark is also left by a call that an exception
+    ended before it could close the connection.
     """
     mark = conn.is_asked
     is_spare = mark is not None and is_in_call('asked', mark)

@@ -1,8 +1,8 @@
-"""What a blocking client knows of the cluster: brokers, partitions, leaders.
+"""KnownCluster: the brokers, partitions and leaders known to a blocking client.
 
-KafkaClient of 0.9.5 and SimpleClient of 1.x have one each, which they fill from metadata responses
-and read without asking a broker. Several threads may use it: a client may be reset by one thread
-while another looks up a leader. There is no lock: each step is a single operation of a dict.
+KafkaClient of 0.9.5 and SimpleClient of 1.x have one each: they fill it from metadata responses and
+read it without sending a request. Several threads may use it: one thread may reset a client while
+another looks up a leader. There is no lock: each step is a single operation of a dict.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from kafka.util import kafka_bytestring, shown
 
 log = logging.getLogger('kafka.client')
 
-# Errors of a topic that matter only to a caller who has named it. 0.10.0 lists topics that the
-# client may not see among all (seen on 0.10.0.1); 0.9.0.1 and 0.10.2.2 do not.
+# Errors of a topic that are raised only for a topic that was requested by name. 0.10.0 lists topics
+# that the client may not see among all (seen on 0.10.0.1); 0.9.0.1 and 0.10.2.2 do not.
 _OF_ITS_OWN = (
     UnknownTopicOrPartitionError.errno,
     LeaderNotAvailableError.errno,
@@ -34,7 +34,7 @@ _OF_ITS_OWN = (
 
 
 class KnownCluster:
-    """Brokers, partitions and leaders, as the last metadata responses named them.
+    """The brokers, partitions and leaders in the last metadata responses.
 
     Arguments: partition_type: the class of the keys of `topics_to_brokers`; value_of: makes the
     values of `topic_partitions` from a PartitionMetadata, such as its leader's id.
@@ -59,11 +59,11 @@ class KnownCluster:
         )
 
     def key(self, topic: Any, partition: int) -> TopicPartition:
-        """Return a partition as `topics_to_brokers` names it."""
+        """Return the key of a partition in `topics_to_brokers`."""
         return self._partition_type(topic, partition)
 
     def broker(self, node_id: int) -> BrokerMetadata:
-        """Return a broker; without host and port where the cluster did not list it."""
+        """Return a broker; host and port are None if the cluster did not list it."""
         return self.brokers.get(node_id, BrokerMetadata(node_id, None, None))
 
     def partitions_with_leader(self, topics: Sequence[Any]) -> List[TopicPartition]:
@@ -88,8 +88,8 @@ class KnownCluster:
     ) -> Optional[KafkaError]:
         """Replace the brokers, add the topics; return the first error to be raised, if any.
 
-        Arguments: named: the topics that were asked for by name, encoded; excused: codes that are
-        no error even of one of these.
+        Arguments: named: the topics that were requested by name, encoded; excused: error codes that
+        are ignored even for one of these.
         """
         self.brokers = {broker.nodeId: broker for broker in response.brokers}
         failure: Optional[KafkaError] = None
@@ -118,5 +118,5 @@ class KnownCluster:
             if meta.error != LeaderNotAvailableError.errno and meta.leader != -1:
                 leader = self.broker(meta.leader)
             self.topics_to_brokers[key(topic.topic, meta.partition)] = leader
-        # At once: another thread that finds some of the partitions takes them for all.
+        # In one step: another thread that finds some of the partitions takes them for all.
         self.topic_partitions[topic.topic] = partitions

@@ -1,12 +1,11 @@
-"""The queue of an asynchronous producer: a Queue that takes and gives many at once.
+"""The queue of an asynchronous producer: a ``queue.Queue`` that puts and takes many items at once.
 
-Owns these two methods, and how the end of who takes is waited for. A lock and a wake-up for each
-message would cost more than sending it (benchmarks/simple.py --only asynchronous); everything else
-is ``queue.Queue``, which programs see.
+A lock and a wake-up for each message would cost more than sending it (benchmarks/simple.py --only
+asynchronous). Everything else is ``queue.Queue``, which programs see.
 
-gevent and eventlet put queues of their own in the place of that class, without ``mutex`` and its
-kin. In programs that they patched the class is made anew from the library's source, where it locks
-and waits by what they made of ``threading``.
+gevent and eventlet replace that class by queues without ``mutex`` and the conditions. In programs
+patched by them, the class is created again from the source of the standard library, and so locks
+and waits with the patched ``threading``.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ __all__ = ['Empty', 'End', 'Full', 'MessageQueue']
 
 
 def _as_in_the_library() -> Any:
-    """Return the module queue, a copy of it if its classes were replaced."""
+    """Return the module queue, or an unpatched copy of it if its classes were replaced."""
     if queue.Queue.__module__ == 'queue' and hasattr(queue.Queue, '_put'):
         return queue
     spec = importlib.util.find_spec('queue')
@@ -40,10 +39,10 @@ else:
 
 
 class MessageQueue(_Base):
-    """A Queue of (target, message, key); all of it is as in ``queue``, and two methods more.
+    """A Queue of (target, message, key) with two additional methods, put_all() and take().
 
-    Its lock is a reentrant one. Sequence: the program puts a message; the handler of a signal, in
-    the same thread, stops the producer. Or a producer is collected by the thread that takes.
+    Its lock is reentrant: a signal handler may stop the producer while the same thread is putting a
+    message, and the thread that takes may be the one that garbage-collects a producer.
     """
 
     def __init__(self, maxsize: int = 0) -> None:
@@ -54,7 +53,7 @@ class MessageQueue(_Base):
         self.all_tasks_done = threading.Condition(self.mutex)
 
     def put_all(self, items: Sequence[Any]) -> int:
-        """Put as many items as there is room for now, in their order; return how many."""
+        """Put as many items as fit now, in order; return their number."""
         with self.mutex:
             room = len(items)
             if self.maxsize > 0:
@@ -65,9 +64,9 @@ class MessageQueue(_Base):
         return room
 
     def take(self, most: int, mark: Any) -> List[Any]:
-        """Return up to so many items that are there now; one that begins with the mark is the last.
+        """Return up to `most` queued items, ending with one that begins with `mark`.
 
-        Arguments: most: how many, at least 0.
+        Arguments: most: at least 0.
         """
         taken: List[Any] = []
         with self.mutex:
@@ -81,9 +80,9 @@ class MessageQueue(_Base):
 
 
 class End:
-    """An Event with a lock that who waits lets go of, although it had it before.
+    """An Event whose wait() releases the mutex even if the waiting thread already held it.
 
-    Arguments: mutex: a reentrant lock, such as a MessageQueue has.
+    Arguments: mutex: a reentrant lock, such as that of a MessageQueue.
     """
 
     def __init__(self, mutex: Any) -> None:
@@ -91,12 +90,12 @@ class End:
         self._condition = threading.Condition(mutex)
 
     def set(self) -> None:
-        """Set it, and wake who waits."""
+        """Set the event and wake the waiting threads."""
         with self._condition:
             self._is_set = True
             self._condition.notify_all()
 
     def wait(self, timeout: Optional[float] = None) -> bool:
-        """Wait until it is set, `timeout` seconds at most (None: ever); return whether it is."""
+        """Wait until it is set, at most `timeout` seconds (None: forever); return True if it is."""
         with self._condition:
             return self._is_set or self._condition.wait(timeout) or self._is_set

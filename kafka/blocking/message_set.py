@@ -1,7 +1,7 @@
-"""The messages of one request: made at once, or when somebody looks at them.
+"""The messages of one produce request: encoded at once, or on first access.
 
-Owns that choice. How they are made is ``kafka.protocol``'s business, how they are sent unmade that
-of ``kafka.protocol.later`` and the client.
+Called by the producers of 0.9.5 and 1.x. ``kafka.protocol`` encodes messages;
+``kafka.protocol.later`` and the client send those that are not encoded yet.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kafka.protocol.later import MessagesLater
 if TYPE_CHECKING:
     from kafka.blocking.base_client import BlockingClient
 
-# What a program may have replaced, in any of the modules that it comes through.
+# Functions that a program may have replaced, in any of the modules that export them.
 _CONSTRUCTORS = ('create_message', 'create_gzip_message', 'create_snappy_message')
 _OWN_SET = create_message_set
 _OWN = {name: vars(legacy)[name] for name in _CONSTRUCTORS}
@@ -33,10 +33,10 @@ def message_set(
     key: Optional[bytes],
     compresslevel: Optional[int],
 ) -> Sequence[Any]:
-    """Return the messages of a request, of values and keys that were found to be bytes or None.
+    """Return the messages of a request, from values and keys already checked to be bytes or None.
 
-    Arguments: create: create_message_set as the caller has it; client: who will send them; key: of
-    a message that holds the others compressed.
+    Arguments: create: create_message_set as seen by the caller; client: the client that will send
+    them; key: the key of the outer message when compressed.
     Raises: what `create` raises.
     """
 
@@ -44,7 +44,7 @@ def message_set(
         made: List[Any] = create(list(zip(values, keys)), codec, key, compresslevel)
         return made
 
-    # Only the class is asked: a stand-in object may answer every attribute with something true.
+    # The class is checked, not the object: a mock may answer every attribute with a true value.
     if (
         getattr(type(client), 'takes_messages_later', False) is True
         and create is _OWN_SET
@@ -60,12 +60,12 @@ def _are_constructors_own() -> bool:
     for name in _CONSTRUCTORS:
         if name in present:
             return all(legacy_messages._current(each) is own for each, own in _OWN.items())
-    # Nothing hides those of the module where they live.
+    # kafka.protocol replaces none: those of the module that defines them count.
     return bool(_constructors(vars(legacy)) == tuple(_OWN.values()))
 
 
 def _is_certain(codec: int, compresslevel: Any) -> bool:
-    """Tell whether making the messages cannot fail later on."""
+    """Return True if encoding the messages cannot fail later."""
     if codec == CODEC_GZIP:
         return compresslevel is None or type(compresslevel) is int and -1 <= compresslevel <= 9
     return codec == CODEC_NONE or (codec == CODEC_SNAPPY and has_snappy())

@@ -1,10 +1,10 @@
-"""Topics that come into being while one asks for them.
+"""Waits for topics that brokers create on a metadata request.
 
-Owns the wait that makes creation by request look on newer brokers as it did on those of 0.9.5's
-time. Up to 2.7 a broker created the topic before it answered, said "no leader yet" (5), and soon
-the topic was there. From 2.8 on, without ZooKeeper, it passes the wish on and answers "unknown"
-(3), which 0.9.5 programs take for final; and metadata tells of the topic some milliseconds before
-its leaders take requests.
+Makes auto-creation on newer brokers look as it did with 0.9.5. Up to 2.7 a broker created the topic
+before it answered, with error 5 (leader not available), and soon the topic existed. From 2.8 on,
+without ZooKeeper, it forwards the creation and answers with error 3 (unknown topic), which 0.9.5
+programs take for final; and metadata lists the topic some milliseconds before its leaders accept
+requests. Called by BlockingClient; blocks in the caller's thread.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kafka.protocol.api import ApiKey
 from kafka.structs import OffsetRequest, TopicPartition
 from kafka.util import kafka_bytestring
 
-# How long a topic is given to appear, and its leaders to answer, in seconds.
+# The time for a topic to appear, and for its leaders to answer, in seconds.
 CREATION_SECONDS = 2.0
 CREATION_PAUSE_SECONDS = 0.05
 
@@ -35,7 +35,7 @@ _NOT_READY = (
 
 
 def are_unknown(names: List[bytes], response: Any) -> bool:
-    """Return whether a topic asked for by name is unknown, error 3, in a MetadataResponse."""
+    """Return True if a topic requested by name is unknown, error 3, in a MetadataResponse."""
     return any(
         topic.error == UnknownTopicOrPartitionError.errno and kafka_bytestring(topic.topic) in names
         for topic in response.topics
@@ -43,17 +43,17 @@ def are_unknown(names: List[bytes], response: Any) -> bool:
 
 
 def creates_behind_its_answer(versions: Mapping[int, Tuple[int, int]]) -> bool:
-    """Return whether a broker, by its versions, may be creating what it calls unknown.
+    """Return True if a broker with these versions may be creating a topic that it calls unknown.
 
-    So do releases from 2.8 on, which are told by DescribeCluster (KIP-700).
+    Releases from 2.8 on may; they are recognised by DescribeCluster (KIP-700).
     """
     return ApiKey.DESCRIBE_CLUSTER in versions
 
 
 def wait_for_creation(names: List[bytes], response: Any, ask: Callable[[List[bytes]], Any]) -> Any:
-    """Ask again while topics are unknown; return the last response, after 2 s at most.
+    """Repeat a metadata request while topics are unknown, at most 2 s; return the last response.
 
-    Arguments: response: the one that calls them unknown; ask: sends a metadata request.
+    Arguments: response: the one in which they are unknown; ask: sends a metadata request.
     Raises: what `ask` raises.
     """
     deadline = time.monotonic() + CREATION_SECONDS
@@ -64,9 +64,9 @@ def wait_for_creation(names: List[bytes], response: Any, ask: Callable[[List[byt
 
 
 def wait_for_leaders(partitions: List[TopicPartition], ask: Callable[..., List[Any]]) -> bool:
-    """Wait until leaders take requests, 2 s at most; return False if one could not be asked.
+    """Wait until leaders accept requests, 2 s at most; return False if a request failed.
 
-    The question is for the end of the log, which a broker answers once it leads the partition.
+    Requests the end of the log, which a broker returns once it leads the partition.
 
     Arguments: partitions: those that have leaders; ask: sends OffsetRequests, as
         ``KafkaClient.send_offset_request`` does.

@@ -1,8 +1,8 @@
-"""RequestConnection: takes request structs and gives futures, as SimpleClient of 1.x needs it.
+"""RequestConnection: sends request structs and returns futures, for SimpleClient of 1.x.
 
-It lets a KafkaConnection carry what 1.x sent through a BrokerConnection; StructCarrier sends a
-round of requests over such connections (kafka/blocking/exchange.py). A connection that a program
-brings along needs ``send``, ``recv`` and, for when it is given up, ``close``.
+A KafkaConnection carries what 1.x sent through a BrokerConnection; StructCarrier sends a round of
+requests over such connections (kafka/blocking/exchange.py). A connection that the program passes in
+needs ``send``, ``recv`` and, for when it is abandoned, ``close``.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ from kafka.protocol.negotiation import Ranges
 from kafka.protocol.translation import OldRequest, Unread
 from kafka.protocol.unwritten import Unwritten
 
-# Requests that are translated without their old bytes where the broker keeps magic 2.
+# Requests with records: translated without encoding the old format if the broker stores magic 2.
 _WITH_RECORDS = (ApiKey.PRODUCE, ApiKey.FETCH)
 
-# The class itself: the global of this name may be replaced.
+# The class itself: a program may replace the global KafkaConnection.
 _OwnConnection = KafkaConnection
 
-# How much is read at once: a small answer together with its length, a large one in few pieces. Each
-# read is two calls of the system where there is a time-out: benchmarks/simple.py --only consume.
+# Bytes per read: a small response together with its length, a large one in few pieces. Each read is
+# two system calls if there is a time-out (benchmarks/simple.py --only consume).
 AHEAD_BYTES = 64 * 1024
 
-# The pause after a recv() that brought nothing, in seconds. RequestConnection's waits by itself.
+# The pause after a recv() that returned nothing, in seconds. RequestConnection.recv() waits itself.
 PAUSE_SECONDS = 0.001
 
 
 class RequestConnection(threading.local):
     """A connection to one broker for request structs, as SimpleClient uses it (1.x).
 
-    Arguments: host, port: the broker; afi: the address family that its name stands for; client_id:
-    str or bytes, what to call oneself in each request; timeout: seconds, as KafkaConnection;
-    security: what secures it, None for nothing.
+    Arguments: host, port: the broker; afi: the address family of its name; client_id: str or bytes,
+    sent in each request; timeout: seconds, as for KafkaConnection; security: its security settings,
+    None for plaintext.
 
-    It connects when connect() is called or something is sent. As a KafkaConnection it is local to
-    the thread: another one that uses it gets a socket of its own.
+    It connects on connect() or on the first send. Like a KafkaConnection it is thread-local:
+    another thread that uses it gets a socket of its own.
     """
 
     def __init__(
@@ -69,13 +69,13 @@ class RequestConnection(threading.local):
         self._conn: Optional[KafkaConnection] = None
         self._correlation_id = 0
         self.in_flight: Deque[Tuple[int, Any, Future]] = deque()
-        self.is_asked: Any = None  # the mark of ask(), while it waits for an answer
+        self.is_asked: Any = None  # mark of ask() while it waits for a response
 
     def __repr__(self) -> str:
         return '<RequestConnection host=%s port=%s>' % (self.host, self.port)
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        # Copies, deep ones and those for other processes, are made like copy().
+        # Copies, deep ones and those for other processes, are made as by copy().
         return type(self), self._arguments()
 
     def _arguments(self) -> Tuple[Any, ...]:
@@ -91,28 +91,28 @@ class RequestConnection(threading.local):
             if type(conn) is _OwnConnection:
                 conn.ahead_bytes = AHEAD_BYTES
         elif type(conn) is not _OwnConnection or conn._sock is None:
-            conn.get_connected_socket()  # where there is a socket, using it tells whose it is
+            conn.get_connected_socket()  # using an existing socket checks its owner
         return conn
 
     def _carrier(self) -> KafkaConnection:
-        """Return what connects by itself when it is used; otherwise as connect()."""
+        """Return a connection that connects by itself on use; otherwise as connect()."""
         conn = self._conn
         return conn if conn is not None and type(conn) is _OwnConnection else self.connect()
 
     def connected(self) -> bool:
-        """Return whether there is a socket."""
+        """Return True if there is a socket."""
         return self._conn is not None and self._conn._sock is not None
 
     def api_versions(self) -> Ranges:
-        """Return what the broker serves; see KafkaConnection. Raises: KafkaConnectionError."""
+        """Return the versions that the broker serves; see KafkaConnection. Raises as connect()."""
         conn = self._conn
         return (self.connect() if conn is None else conn).api_versions()
 
     def ask(self, request: Any) -> Any:
         """Send a request struct and return its response struct: send() and recv() without a future.
 
-        Nothing else may wait for an answer. Raises: what the future would fail with; what the
-        struct raises when it is encoded.
+        No other response may be pending. Raises: what the future would fail with; what the struct
+        raises when it is encoded.
         """
         self._correlation_id = request_id = (self._correlation_id + 1) % 2**31
         conn = self._conn
@@ -131,7 +131,7 @@ class RequestConnection(threading.local):
             return response
         finally:
             if not asked[0]:
-                self.close()  # part of the answer may be left on it
+                self.close()  # part of the response may be unread
             self.is_asked = None
 
     def send(self, request: Any, expect_response: bool = True) -> Future:
@@ -139,8 +139,8 @@ class RequestConnection(threading.local):
 
         Arguments: expect_response: False for a request that brokers do not answer; its future has
         the value None.
-        A connection that fails, or a broker that cannot be asked this, fails the future. Raises:
-        what the struct raises when it is encoded.
+        A connection that fails, or a request that the broker does not serve, fails the future.
+        Raises: what the struct raises when it is encoded.
         """
         self._correlation_id = (self._correlation_id + 1) % 2**31
         future = Future()
@@ -158,8 +158,8 @@ class RequestConnection(threading.local):
     def recv(self) -> Any:
         """Wait for the response to the oldest request and complete its future; return it, or None.
 
-        Where the response cannot be had or read, the future fails instead; a connection that fails
-        fails all of them.
+        If the response cannot be received or decoded, the future fails instead; a connection that
+        fails, fails all pending futures.
         """
         if not self.in_flight:
             return None
@@ -172,7 +172,7 @@ class RequestConnection(threading.local):
         except KafkaError as error:
             self.in_flight.popleft()
             future.failure(error)
-            self.close()  # part of the answer may be left on it
+            self.close()  # part of the response may be unread
             return None
         self.in_flight.popleft()
         future.success(response)
@@ -186,7 +186,7 @@ class RequestConnection(threading.local):
             conn.send(self._correlation_id, data)
 
     def _data(self, conn: Any, request: Any) -> Any:
-        """Return a request as its connection takes it; records that need no bytes go without."""
+        """Return a request for its connection; records stay unencoded if no bytes are needed."""
         if request.API_KEY not in _WITH_RECORDS or type(conn) is not _OwnConnection:
             return request.framed(self._correlation_id, self._client_name)
         header = RequestHeader(
@@ -201,7 +201,7 @@ class RequestConnection(threading.local):
         return _read(conn.recv(request_id), response_type)
 
     def _fail(self, error: KafkaError) -> None:
-        """Close the connection and fail every future that waits: their answers are lost with it."""
+        """Close the connection and fail every pending future: the responses are lost with it."""
         if self._conn is not None:
             self._conn.close()
         waiting, self.in_flight = self.in_flight, deque()
@@ -210,7 +210,7 @@ class RequestConnection(threading.local):
             error = unraised_copy(error)  # for the next one
 
     def close(self) -> None:
-        """Close the connection and fail what waits for answers; the next use connects again."""
+        """Close the connection and fail the pending futures; the next use connects again."""
         self._fail(
             KafkaConnectionError('the connection to %s:%s was closed' % (self.host, self.port))
         )
@@ -226,19 +226,19 @@ class RequestConnection(threading.local):
 
 
 def _read(answer: Any, response_type: Any) -> Any:
-    """Return the response struct in an answer as it was received, or that is still unread."""
+    """Return the response struct of a response, in bytes or still Unread."""
     if isinstance(answer, Unread):
         return response_type.of(answer.response)
     return response_type.decode(answer[4:])  # after the correlation id
 
 
-# What need not be called, unless a program has put its own in the place.
+# Bypassed while no program has replaced them.
 _OwnRequests = RequestConnection
 _SEND, _RECV = RequestConnection.send, RequestConnection.recv
 
 
 def _is_own(conn: Any) -> bool:
-    """Return whether a connection is this package's own, with nothing replaced or under way."""
+    """Return True if a connection is this package's own, with nothing replaced or pending."""
     if type(conn) is not _OwnRequests or conn.in_flight:
         return False
     if _OwnRequests.send is not _SEND or _OwnRequests.recv is not _RECV:
@@ -247,14 +247,14 @@ def _is_own(conn: Any) -> bool:
     return 'send' not in here and 'recv' not in here
 
 
-# ---------------------------------------------------------------- asking
+# ---------------------------------------------------------------- sending
 
 
 class StructCarrier:
-    """Carries requests as structs, over RequestConnections and the like; see Carrier.
+    """Carries requests as structs over RequestConnections and connections of programs; see Carrier.
 
-    Arguments: timeout: seconds that a response may take on a connection which does not limit that
-    itself; None for any number.
+    Arguments: timeout: seconds to wait for a response on a connection that has no limit of its own;
+    None for no limit.
     """
 
     def __init__(self, timeout: Optional[float]) -> None:
@@ -264,13 +264,13 @@ class StructCarrier:
         return '<StructCarrier timeout=%s>' % (self._timeout,)
 
     def take(self, conn: Any, asked: Asked) -> Tuple[Any, bool]:
-        """Return a connection on which this thread waits for nothing, and whether it is own."""
+        """Return a connection with no response pending in this thread, and whether it is own."""
         if type(conn) is _OwnRequests and (conn.is_asked or conn.in_flight):
             conn = _free(conn, asked)
         return conn, _is_own(conn)
 
     def ask(self, request: Request, conn: RequestConnection) -> Outcome:
-        """Send a request over an own connection and read its answer; raise what is final."""
+        """As Carrier.ask(): send and receive over an own connection; raise non-retriable errors."""
         try:
             return Outcome(request, conn.ask(request.data), None)
         except KafkaError as error:
@@ -280,7 +280,7 @@ class StructCarrier:
             return Outcome(request, None, failure)
 
     def send(self, request: Request, conn: Any, is_own: bool, wants_answer: bool) -> Receive:
-        """Send a request; return what waits until its future is done."""
+        """Send a request; return a function that waits until its future is done."""
         options = {} if wants_answer else {'expect_response': False}
         future: Future = conn.send(request.data, **options)
 
@@ -292,7 +292,7 @@ class StructCarrier:
         return receive
 
     def let_go(self, asked: Asked) -> None:
-        """Close the spares that take() has noted."""
+        """Close the spares that take() has recorded."""
         for conn, _ in asked:
             abandon(conn)
 
@@ -320,13 +320,13 @@ def ask_for(conn: Any, request: Any, decode: Callable[[Any], Any], timeout: Opti
 
 
 def _free(conn: RequestConnection, asked: Asked) -> RequestConnection:
-    """Return a connection on which this thread waits for nothing, for one on which it may.
+    """Return a connection with no response pending in this thread, in place of `conn`.
 
-    In the handler of a signal, while the interrupted call waits on `conn`, it is a new one, a
-    spare, and noted; see kafka.blocking.exchange.
+    In a signal handler, while the interrupted call waits on `conn`, it is a new connection, a
+    spare, and recorded in `asked`; see kafka.blocking.exchange.
     """
     if conn.is_asked is not None and not is_in_call('asked', conn.is_asked):
-        conn.close()  # that call was ended by an exception, and could not close it
+        conn.close()  # an exception ended that call before it could close the connection
         conn.is_asked = None
         return conn
     conn = conn.copy()
@@ -335,7 +335,7 @@ def _free(conn: RequestConnection, asked: Asked) -> RequestConnection:
 
 
 def _settle(conn: Any, future: Future, timeout: Optional[float]) -> None:
-    """Let a connection work until a future is done; KafkaConnectionError when time is over."""
+    """Read from a connection until a future is done; KafkaConnectionError after `timeout` s."""
     deadline = None if timeout is None else time.monotonic() + timeout
     pause = 0.0
     while not future.is_done:

@@ -1,9 +1,9 @@
-"""Request structs on the wire, in the version that their class says or in one the broker serves.
+"""Framing: request structs as frames, in the version of their class or in one the broker serves.
 
-Owns what a request struct becomes on a connection, given the broker's versions or without them,
-and how its answer becomes the response struct that was asked for. Old versions are translated by
-protocol/translation.py. Does not own: the connection (evented/broker_connection.py), the structs
-(protocol/struct_classes.py).
+Called by kafka.evented.broker_connection. Encodes a request struct for a connection, with or
+without the broker's versions, and decodes the response into the requested response struct. Old
+versions are translated by kafka.protocol.translation; the structs are those of
+kafka.protocol.struct_classes.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ Frames = Sequence[bytes]
 
 
 class Expected:
-    """The answer that a request waits for.
+    """The pending response of a request.
 
-    Attributes: api_key; correlation_id; frames: what has come of it.
+    Attributes: api_key; correlation_id; frames: the frames received so far.
     """
 
     def __init__(
@@ -46,22 +46,22 @@ class Expected:
 
     @property
     def frames_missing(self) -> int:
-        """How many frames are still to come."""
+        """The number of frames still to come."""
         return self._count - len(self.frames)
 
     def read(self) -> Any:
-        """Return the response struct, given all frames.
+        """Return the response struct, once all frames are there.
 
-        Raises whatever the class of the response raises for bytes that it cannot be.
+        Raises whatever the class of the response raises for bytes that it cannot decode.
         """
         return self._read(self.frames)
 
 
 class Framing:
-    """Makes frames of request structs.
+    """Encodes request structs as frames.
 
     Arguments, and attributes: ranges: what the broker serves, {API key: (lowest, highest version)};
-    None as long as that is not known: requests are then sent as they are.
+    None while that is unknown: requests are then sent in the version of their class.
     """
 
     def __init__(self, ranges: Optional[Ranges]) -> None:
@@ -74,11 +74,11 @@ class Framing:
     def frame(
         self, request: Any, correlation_id: int, client_id: Optional[str], now_ms: int
     ) -> Tuple[bytes, Expected]:
-        """Return what to send, frames with their lengths, and what to expect.
+        """Return the bytes to send, frames with their lengths, and the response to expect.
 
         Arguments: now_ms: the timestamp of messages that carry none, in epoch ms.
-        Raises UnsupportedVersionError, naming API and versions, if the broker serves nothing like
-        it; ValueError or ProtocolError for values that cannot be sent.
+        Raises UnsupportedVersionError, naming API and versions, if the broker serves no equivalent
+        request; ValueError or ProtocolError for values that cannot be sent.
         """
         header = RequestHeader(request, correlation_id, client_id)
         if self._translator is not None and hasattr(request, 'declared'):
@@ -95,7 +95,7 @@ class Framing:
         return _as_it_is(request, header)
 
     def _in_another_version(self, request: Any, header: RequestHeader) -> Tuple[bytes, Expected]:
-        """Send a request in the version that is nearest to the one of its class."""
+        """Encode a request in the version nearest to that of its class."""
         low, high = self.ranges.get(header.api_key, (0, -1))
         message = request.declared()
         chosen = min(max(header.api_version, low), high)
@@ -126,7 +126,7 @@ def _translated(
 
 
 def _complete(message: Any) -> None:
-    """Say what an old version left to be understood."""
+    """Set the fields that the old version only implied."""
     if message.api_key == ApiKey.JOIN_GROUP and message.rebalance_timeout_ms < 0:
         message.rebalance_timeout_ms = message.session_timeout_ms
 
@@ -147,7 +147,7 @@ def _framed(
 def _reader(
     request: Any, messages: Sequence[Message], version: int
 ) -> Callable[[Frames], List[Any]]:
-    """Return what reads the answers to declared messages."""
+    """Return a function that decodes the responses to declared messages."""
 
     def read(frames: Frames) -> List[Any]:
         responses = []
@@ -169,7 +169,7 @@ def _as_it_is(request: Any, header: RequestHeader) -> Tuple[bytes, Expected]:
         stream.seek(CORRELATION_ID_BYTES)
         if is_flexible:
             TaggedFields.decode(stream)
-        # Structs of SimpleClient read bytes, those of programs streams too.
+        # Structs of SimpleClient decode bytes; those that programs define also accept streams.
         return request.RESPONSE_TYPE.decode(stream.read())
 
     return data, Expected(header.api_key, header.correlation_id, 1, read)

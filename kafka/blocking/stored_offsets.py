@@ -1,10 +1,10 @@
-"""Where a group's offsets are stored: in ZooKeeper through the leaders, or at its coordinator.
+"""Where offsets of a group are stored: in ZooKeeper, through the leaders, or at its coordinator.
 
-The blocking clients send offset requests of version 0 by what stands here. 0.9.5 stored offsets in
-ZooKeeper through the leader of each partition. Brokers without ZooKeeper (2.8 to 3.9) refuse that
-with error 35, and from 4.0 on the version is gone (KIP-896): there the group's coordinator stores
-them, and callers notice nothing. What a coordinator cannot give: offsets expire, those in ZooKeeper
-do not move over, and a group with live members takes no commit.
+Used by the blocking clients for offset requests of version 0. 0.9.5 stored offsets in ZooKeeper,
+through the leader of each partition. Brokers without ZooKeeper (2.8 to 3.9) refuse that with error
+35, and 4.0 dropped the version (KIP-896): there the group's coordinator stores them, without any
+change for callers. Three things differ at a coordinator: offsets expire, those in ZooKeeper are not
+moved, and commits to a group with live members are refused.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from kafka.errors import (
 )
 from kafka.structs import BrokerMetadata
 
-# How long a group's coordinator may take to come up or to move, in seconds. The first request for
-# one makes the broker create its internal topic, which takes some tenths of a second.
+# How long a group's coordinator may take to become available or to move, in seconds. The first
+# request for one makes the broker create its internal topic, which takes some tenths of a second.
 COORDINATOR_SECONDS = 10.0
 COORDINATOR_PAUSE_SECONDS = 0.1
 
@@ -34,7 +34,7 @@ _MOVING = (
     NotCoordinatorForConsumerCode.errno,
 )
 
-# The broker does not take the request in that version.
+# The broker does not serve the request in that version.
 _REFUSED = UnsupportedVersionError.errno
 
 Versions = Mapping[int, Tuple[int, int]]
@@ -42,7 +42,7 @@ Led = List[Tuple[Any, Optional[Address]]]
 
 
 class OffsetsStorage:
-    """Which brokers store the offsets of groups, as far as a client has found out.
+    """Which brokers store the offsets of groups, as far as the client knows.
 
     Attributes: coordinators: {group: BrokerMetadata}; without_zookeeper: leaders that have refused
     to store offsets.
@@ -56,10 +56,10 @@ class OffsetsStorage:
         return '<OffsetsStorage of %d coordinators>' % len(self.coordinators)
 
     def find_coordinator(self, group: Any, ask: Callable[[Any], BrokerMetadata]) -> BrokerMetadata:
-        """Return the coordinator of a group, waiting for one that is only coming up.
+        """Return the coordinator of a group; wait for one that is not available yet, 10 s at most.
 
-        Arguments: ask: asks a broker for it once. Raises: TypeError for a group that is neither
-        bytes nor str; what `ask` raises.
+        Arguments: ask: requests it from a broker once. Raises: TypeError for a group that is
+        neither bytes nor str; what `ask` raises.
         """
         if not isinstance(group, (bytes, str)):
             raise TypeError('group must be bytes, not %s' % type(group).__name__)
@@ -76,7 +76,7 @@ class OffsetsStorage:
         return coordinator
 
     def note_answers(self, group: Any, answers: Sequence[Any]) -> None:
-        """Forget a group's coordinator if its answers say that it is another one."""
+        """Forget the coordinator of a group if responses say that it has moved or is loading."""
         for answer in answers:
             if getattr(answer, 'error', 0) in _MOVING:
                 self.coordinators.pop(group, None)
@@ -85,10 +85,10 @@ class OffsetsStorage:
     def split(
         self, api_key: int, led: Led, versions_of: Callable[[Optional[Address]], Versions]
     ) -> Tuple[Led, List[Any]]:
-        """Return the (payload, leader) pairs to send there, and payloads for the coordinator.
+        """Return the (payload, leader) pairs to send to leaders, and payloads for the coordinator.
 
-        Nodes may differ while a cluster is upgraded, so each leader is judged by itself. Where
-        nothing is known of its versions, its answer to the request will tell.
+        Brokers may differ during a rolling upgrade, so each leader is checked separately. If its
+        versions are unknown, the response to the request decides.
         """
         keeps: Dict[Optional[Address], bool] = {}
         direct: Led = []
@@ -106,7 +106,7 @@ class OffsetsStorage:
         return direct, moved
 
     def refused(self, led: Led, answers: Sequence[Any]) -> List[Any]:
-        """Return the payloads that leaders refused to store or read; note these leaders."""
+        """Return the payloads that leaders refused to store or read; remember these leaders."""
         moved: List[Any] = []
         for (payload, address), answer in zip(led, answers):
             if getattr(answer, 'error', 0) == _REFUSED:
@@ -116,12 +116,12 @@ class OffsetsStorage:
 
 
 def ask_coordinator(payloads: List[Any], ask: Callable[[List[Any]], List[Any]]) -> TopicDict:
-    """Send payloads to a coordinator, following it while it moves or comes up.
+    """Send payloads to the coordinator of a group; retry while it moves or becomes available.
 
-    The call of the program knows no coordinator, so its caller would not know what to do about the
-    errors 14, 15 and 16; they are returned only when 10 s were not enough.
+    The program's call does not involve a coordinator, so it does not expect errors 14, 15 and 16;
+    they are returned only if 10 s were not enough.
 
-    Arguments: ask: sends payloads to the coordinator that is known by then; returns the responses.
+    Arguments: ask: sends payloads to the coordinator known at that moment; returns the responses.
     """
     responses = TopicDict()
     deadline = time.monotonic() + COORDINATOR_SECONDS

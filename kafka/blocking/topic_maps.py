@@ -1,8 +1,8 @@
-"""The client's topic maps: plain dicts to look at, found under ``str`` and ``bytes`` alike.
+"""TopicDict: a dict of topics that finds an entry by ``str`` and ``bytes`` alike.
 
-Owns how a key is spelled, nothing else. 0.9.5 keyed its maps by the bytes of the wire, programs
-look topics up as text too; both find the entry. An entry keeps the key it was stored under, so
-the maps compare equal to plain dicts with the keys as decoded.
+The maps of KafkaClient and SimpleClient. 0.9.5 keyed its maps by the bytes of the wire, and
+programs look topics up as text too; both find the entry. An entry keeps the key it was stored
+under, so that the maps compare equal to plain dicts with the decoded keys.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ from typing import Any, Dict, Iterable, TypeVar
 _Map = TypeVar('_Map', bound='TopicDict')
 
 _ABSENT = object()
-# Text and the same text as bytes have one hash, so that a dict compares them: `python -b` warns.
+# str and equal bytes have the same hash, so that a dict compares them, and `python -b` warns.
 _WARNS = bool(sys.flags.bytes_warning)
-# The keys of an answer are mostly spelled as they are asked for, so that comes first.
+# Most look-ups use the spelling of the stored key, so that is tried first.
 _exact: Any = (lambda topics, key, default: default) if _WARNS else dict.get
 
 
 def _respelled(topic: Any) -> Any:
-    """Return a topic in its other spelling; itself where it has none."""
+    """Return a topic in its other spelling, str or bytes; itself if it has none."""
     try:
         if isinstance(topic, bytes):
             return topic.decode('utf-8')
         if isinstance(topic, str):
             return topic.encode('utf-8')
     except UnicodeError:
-        pass  # not text, so there is no second way to write it
+        pass  # not UTF-8, so there is no second spelling
     return topic
 
 
 def _same_topic(one: Any, other: Any) -> bool:
-    """Return whether keys mean the same topic; no text is compared with bytes."""
+    """Return True if keys mean the same topic; str is never compared with bytes."""
     if isinstance(one, tuple) and isinstance(other, tuple) and one and other:
         return one[1:] == other[1:] and _same_topic(one[0], other[0])
     if isinstance(one, bytes) is not isinstance(other, bytes):
@@ -42,7 +42,7 @@ def _same_topic(one: Any, other: Any) -> bool:
 
 
 def has_exactly(topics: Dict[Any, Any], key: Any) -> bool:
-    """Return whether a dict has an entry under a key in this spelling."""
+    """Return True if a dict has an entry under a key in this exact spelling."""
     if _WARNS:
         return any(type(stored) is type(key) and stored == key for stored in topics)
     return dict.__contains__(topics, key)
@@ -51,7 +51,7 @@ def has_exactly(topics: Dict[Any, Any], key: Any) -> bool:
 class TopicDict(Dict[Any, Any]):
     """A dict whose keys are topics, or tuples that begin with one (``TopicAndPartition``).
 
-    Every access takes ``str`` and ``bytes`` for the same topic. A new entry keeps the spelling of
+    Every access treats ``str`` and ``bytes`` as the same topic. A new entry keeps the spelling of
     its key; storing under the other spelling replaces the value. Comparison is that of ``dict``.
     """
 
@@ -63,7 +63,7 @@ class TopicDict(Dict[Any, Any]):
             self.update(*args, **kwargs)
 
     def stored_key(self, key: Any) -> Any:
-        """Return the key under which an entry is stored, or `key` as it is if there is none."""
+        """Return the key under which an entry is stored, or `key` itself if it is absent."""
         if _WARNS:
             return next((stored for stored in self if _same_topic(stored, key)), key)
         if super().__contains__(key):
@@ -72,7 +72,7 @@ class TopicDict(Dict[Any, Any]):
             other: Any = (_respelled(key[0]),) + tuple(key[1:])
         else:
             other = _respelled(key)
-        # A dict does not tell which object it stores; equal keys are as good.
+        # A dict does not give access to the stored key object; an equal key does as well.
         return other if super().__contains__(other) else key
 
     def __contains__(self, key: Any) -> bool:
@@ -94,7 +94,7 @@ class TopicDict(Dict[Any, Any]):
         return super().get(self.stored_key(key), default) if found is _ABSENT else found
 
     def setdefault(self, key: Any, default: Any = None) -> Any:
-        """Return the value of a key in either spelling; store `default` where there is none."""
+        """Return the value of a key in either spelling; store `default` if it is absent."""
         return super().setdefault(self.stored_key(key), default)
 
     def pop(self, key: Any, *default: Any) -> Any:
@@ -115,7 +115,7 @@ class TopicDict(Dict[Any, Any]):
 
     @classmethod
     def fromkeys(cls, iterable: Iterable[Any], value: Any = None) -> TopicDict:
-        """Return a map with these keys, all with one value."""
+        """Return a map with these keys and one common value."""
         return cls((key, value) for key in iterable)
 
     def __or__(self: _Map, other: Any) -> _Map:

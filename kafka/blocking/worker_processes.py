@@ -1,9 +1,9 @@
-"""Child processes that feed one queue: started, watched, started again when they die, ended.
+"""Child processes that feed one queue, and are restarted when they die.
 
-Owns the processes, the pipe of each, and the rule that nobody ever waits for a process that was
-killed: nothing that is shared has a lock, for a killed process would keep it, and each pipe has one
-writer. Also owns that a child never runs the program's main module. What children do and send is
-the caller's business.
+Used by the multiprocess consumer, which decides what the children do and send. No process ever
+waits for a killed one: shared memory has no locks, because a killed process would never release
+them, and each pipe has one writer. Children never run the program's main module. Called in the
+caller's thread; one thread of its own ends the children.
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ from kafka.util import ReentrantTimer
 
 log = logging.getLogger('kafka.consumer.multiprocess')
 
-# How often a child looks whether it is to leave, or its parent is gone.
+# How often a child checks whether it has to exit, or its parent is gone.
 WATCH_INTERVAL_MS = 200
-# How long to sleep before looking again at what has no lock to wait for; longer each time.
+# How long to sleep between checks of a value that has no lock to wait for; longer each time.
 POLL_SECONDS = 0.01
 LONGEST_POLL_SECONDS = 0.1
-# How long a child has to leave by itself, then to heed a signal.
+# How long a child has to exit by itself, then after a signal.
 LEAVE_SECONDS = 1.0
 SIGNAL_SECONDS = 1.0
-# How long a child that was started may take until it says that it is ready, before nobody waits for
-# it any longer.
+# How long a started child may take to report that it is ready; after that, callers no longer wait
+# for it.
 START_SECONDS = 30.0
 LONGEST_PAUSE_SECONDS = 60
-# After this time it is looked whether a signal handler has ended everything.
+# The longest wait without checking whether a signal handler has ended everything.
 LONGEST_WAIT_SECONDS = 1.0
 
 
 def start_method() -> str:
-    """Return how children are started: by fork where there is fork, unless the program set another.
+    """Return the start method: fork if available, unless the program has set another.
 
-    A program that has used multiprocessing without setting anything has the platform's default.
+    A program that used multiprocessing without setting a start method has the platform's default.
     """
     methods = multiprocessing.get_all_start_methods()  # the default comes first
     chosen = multiprocessing.get_start_method(allow_none=True)
@@ -58,9 +58,9 @@ def start_method() -> str:
 
 
 def check_sendable(method: str, things: Dict[str, Any]) -> None:
-    """Raise TypeError naming the first thing that a child could not be given.
+    """Raise TypeError naming the first object that cannot be sent to a child.
 
-    Arguments: method: how children are started; fork gives them everything; things: {name: object}.
+    Arguments: method: how children are started; fork needs no sending; things: {name: object}.
     """
     if method == 'fork':
         return
@@ -79,7 +79,7 @@ def check_sendable(method: str, things: Dict[str, Any]) -> None:
 
 @contextlib.contextmanager
 def _main_hidden() -> Iterator[None]:
-    """Keep multiprocessing from telling children which main module to import.
+    """Keep multiprocessing from making children import the main module.
 
     Programs of 2015 have no ``if __name__ == '__main__'``: imported again, they would run again.
     """
@@ -93,9 +93,9 @@ def _main_hidden() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _fork_unwarned() -> Iterator[None]:
-    """Fork beside other threads without the warning of Python 3.12.
+    """Suppress the warning of Python 3.12 about fork in a process with several threads.
 
-    It is about locks that a thread holds at that moment. A child goes on with objects made for it.
+    It is about locks held by other threads at that moment. A child uses objects made for it.
     """
     with warnings.catch_warnings():
         warnings.filterwarnings('ignore', '.*fork', DeprecationWarning)
@@ -103,7 +103,7 @@ def _fork_unwarned() -> Iterator[None]:
 
 
 class Flag:
-    """A flag that processes share: like an Event, but without a lock.
+    """A flag shared by processes: like an Event, but without a lock.
 
     Arguments: context: of multiprocessing.
     """
@@ -115,7 +115,7 @@ class Flag:
         return '<Flag %s>' % ('set' if self.is_set() else 'not set')
 
     def is_set(self) -> bool:
-        """Tell whether it is set."""
+        """Return True if the flag is set."""
         return bool(self._value.value)
 
     def set(self) -> None:
@@ -127,7 +127,7 @@ class Flag:
         self._value.value = 0
 
     def wait(self, timeout: Optional[float] = None) -> bool:
-        """Wait until it is set, `timeout` seconds at most (None: ever); return whether it is."""
+        """Wait until it is set, at most `timeout` seconds (None: forever); return True if it is."""
         deadline = None if timeout is None else time.monotonic() + timeout
         pause = POLL_SECONDS
         while not self.is_set():
@@ -140,16 +140,16 @@ class Flag:
 
 
 class _Counters:
-    """Numbers that parent and children share, one of each per child, each with one writer."""
+    """Numbers shared by parent and children: one of each per child, each with one writer."""
 
     def __init__(self, context: Any, count: int) -> None:
-        self.sent = context.RawArray('q', count)  # the child's
-        self.ready = context.RawArray('b', count)  # the child's
-        self.taken = context.RawArray('q', count)  # the parent's
+        self.sent = context.RawArray('q', count)  # items sent, written by the child
+        self.ready = context.RawArray('b', count)  # 1 once the child is ready, written by the child
+        self.taken = context.RawArray('q', count)  # items taken, written by the parent
 
 
 class Link:
-    """What a child has of its parent: where to send to, and when to leave."""
+    """The child's side of the connection to its parent: sends items, and checks when to exit."""
 
     def __init__(
         self, index: int, limit: int, writer: Any, leave: Flag, counters: _Counters, parent: int
@@ -159,10 +159,10 @@ class Link:
         self._writer = writer
         self._leave = leave
         self._counters = counters
-        self._parent = parent  # the process id to have as parent; 0: whichever it is now
+        self._parent = parent  # expected id of the parent process; 0: the current one
 
     def say_ready(self) -> None:
-        """Tell the parent that this child does its work by now."""
+        """Notify the parent that this child is ready."""
         self._counters.ready[self.index] = 1
 
     def send(self, items: List[Any]) -> None:
@@ -180,21 +180,21 @@ class Link:
             self._writer.send(part)
 
     def leaving(self) -> bool:
-        """Tell whether the parent wants this child to leave."""
+        """Return True if the parent wants this child to exit."""
         return self._leave.is_set()
 
     def rest(self, seconds: float) -> None:
-        """Do nothing for some seconds, or until it is time to leave."""
+        """Sleep for some seconds, or until it is time to exit."""
         self._leave.wait(seconds)
 
     def watch(self) -> None:
-        """End this process from now on as soon as it is to leave, or its parent is gone."""
+        """Start a timer that ends this process as soon as it has to exit, or its parent is gone."""
         self._parent = self._parent or os.getppid()
         ReentrantTimer(WATCH_INTERVAL_MS, self._leave_in_time).start()
 
     def _leave_in_time(self) -> None:
-        # The main thread may be waiting for a broker, or for room in the pipe. It has nothing that
-        # would be lost: what it did not send is fetched again.
+        # The main thread may be waiting for a broker, or for space in the pipe. Nothing is lost
+        # with it: what it did not send is fetched again.
         if self.leaving() or self._is_orphan():
             os._exit(0)
 
@@ -206,7 +206,7 @@ class Link:
 def _run_child(
     link: Link, inherited: Sequence[Any], target: Callable[..., None], arguments: Tuple[Any, ...]
 ) -> None:
-    """Be a child process."""
+    """Run a child process: close inherited pipes, watch the parent, call the target."""
     _leave_signals_to_the_parent()
     for reader in inherited:
         reader.close()
@@ -218,9 +218,9 @@ def _run_child(
 
 
 def _leave_signals_to_the_parent() -> None:
-    """Forget the program's signal handlers, which a forked child has too, all but in effect.
+    """Disable the program's signal handlers, which a forked child inherits.
 
-    Ctrl-C reaches the children as well: the parent will end them. Its way to do so is SIGTERM.
+    Ctrl-C reaches the children as well: the parent ends them, with SIGTERM.
     """
     signal.set_wakeup_fd(-1)
     for number in signal.valid_signals():
@@ -231,15 +231,15 @@ def _leave_signals_to_the_parent() -> None:
 
 
 class _Child:
-    """A child as its parent sees it."""
+    """A child process as its parent sees it."""
 
     def __init__(self, index: int) -> None:
         self.index = index
         self.process: Any = None
-        self.reader: Any = None  # None: it is not running
+        self.reader: Any = None  # None: not running
         self.started_at = 0.0
         self.failures = 0  # since it last sent something
-        self.again_at = 0.0  # when to start it again
+        self.again_at = 0.0  # when to restart it, monotonic seconds
 
 
 class Crew:
@@ -247,16 +247,15 @@ class Crew:
 
     Arguments:
         target: what each child runs, as ``target(link, *arguments)``; a function of a module.
-        arguments: called here with a child's index before each of its starts; returns its
-            arguments.
-        count: how many children.
-        capacity: how many items may wait to be taken, of all children together.
-        leave: set by end(); children leave when it is set.
-        method: how to start them, as start_method() says.
+        arguments: called here with a child's index before each start; returns its arguments.
+        count: the number of children.
+        capacity: the maximum number of items not taken yet, of all children together.
+        leave: set by end(); children exit when it is set.
+        method: how to start them, as returned by start_method().
 
-    A child that ends without having been told so is logged, and started again: at once, then after
-    1, 2, 4 … 60 s while it brings nothing. All this happens inside get(), so that there is no
-    thread. Only the process that made the crew can start and end children.
+    A child that ends unexpectedly is logged and restarted: at once, then after 1, 2, 4 … 60 s while
+    it sends nothing. All this happens inside get(), so that no thread is needed for it. Only the
+    process that created the crew can start and end children.
     """
 
     def __init__(
@@ -277,11 +276,12 @@ class Crew:
         self._leave = leave
         self._counters = _Counters(self._context, count)
         self._children = [_Child(index) for index in range(count)]
-        # Items with the index of the child that sent each; None: put in here.
+        # Items with the index of the child that sent each; None: added by put().
         self._backlog: Deque[Tuple[Optional[int], Any]] = deque()
         self._owner = os.getpid()
-        # By it the thread that waits is told to end the children: by end(), or a finalizer, which
-        # may run at any place of any thread and must neither wait nor take a lock.
+        # This queue wakes the thread that ends the children. Filled by end(), or by a finalizer,
+        # which may run at any point of any thread and must neither wait nor take a lock: put() does
+        # neither.
         self._told: queue.SimpleQueue[None] = queue.SimpleQueue()
         weakref.finalize(self, self._told.put, None)
 
@@ -290,13 +290,13 @@ class Crew:
 
     @property
     def processes(self) -> List[Any]:
-        """The children's processes, those that run now or ran last."""
+        """The processes of the children, running or ended."""
         return [child.process for child in self._children]
 
     # ------------------------------------------------------------ life
 
     def start(self) -> None:
-        """Start all children; when one cannot be started, end the others and raise what it said."""
+        """Start all children; if one cannot be started, end the others and raise its error."""
         try:
             for child in self._children:
                 self._start(child)
@@ -311,12 +311,12 @@ class Crew:
             raise
 
     def end(self) -> None:
-        """End all children, within seconds. Harmless when called again, or in another process."""
+        """End all children, within seconds. No effect when repeated, or in another process."""
         end_children(self._children, self._leave, self._owner)
         self._told.put(None)
 
     def restart(self, index: int, is_stale: Callable[[Any], bool]) -> None:
-        """Start a child again now, with new arguments, and forget the items that are stale."""
+        """Restart a child now, with new arguments, and drop the queued items that are stale."""
         child = self._children[index]
         self._kill(child)
         self._backlog = deque(entry for entry in self._backlog if not is_stale(entry[1]))
@@ -324,7 +324,7 @@ class Crew:
         self._start_again()
 
     def is_starting(self) -> bool:
-        """Tell whether a child was started that has not said yet that it is ready."""
+        """Return True if a child was started less than 30 s ago and is not ready yet."""
         now = time.monotonic()
         return not self._leave.is_set() and any(
             child.reader is not None
@@ -347,7 +347,7 @@ class Crew:
                 writer,
                 self._leave,
                 counters,
-                # The parent of what a fork server starts is the fork server.
+                # The parent of a process started by a fork server is the fork server.
                 0 if self._method == 'forkserver' else os.getpid(),
             )
             readers = [other.reader for other in self._children if other.reader is not None]
@@ -363,12 +363,12 @@ class Crew:
             reader.close()
             raise
         finally:
-            # The child has it now. With the last writer gone, the reader sees the end.
+            # The child holds the writer now. With the last writer gone, the reader sees the end.
             writer.close()
         child.process, child.reader, child.started_at = process, reader, time.monotonic()
 
     def _kill(self, child: _Child) -> None:
-        """End a running child at once; it has nothing that would be lost."""
+        """Kill a running child at once; nothing is lost, since unsent items are fetched again."""
         reader, child.reader = child.reader, None
         if reader is not None:
             reader.close()
@@ -378,9 +378,9 @@ class Crew:
     # ------------------------------------------------------------ the queue
 
     def get(self, block: bool = True, timeout: Optional[float] = None) -> Any:
-        """Return the next item; wait for it if `block`, `timeout` seconds at most (None: for ever).
+        """Return the next item; wait for it if `block`, at most `timeout` seconds (None: forever).
 
-        Raises: queue.Empty when there is none in time, or ever since the children were ended.
+        Raises: queue.Empty if no item arrives in time, and always after the children were ended.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         while not self._backlog:
@@ -395,33 +395,33 @@ class Crew:
         return item
 
     def get_nowait(self) -> Any:
-        """Return the next item if there is one; raise queue.Empty otherwise."""
+        """Return the next item if one is queued; raise queue.Empty otherwise."""
         return self.get(block=False)
 
     def put(self, item: Any, block: bool = True, timeout: Optional[float] = None) -> None:
-        """Put in an item from here, behind what has arrived."""
+        """Append an item from this process, after the items received so far."""
         self._backlog.append((None, item))
 
     def qsize(self) -> int:
-        """Return how many items wait to be taken."""
+        """Return the number of items not taken yet."""
         counters = self._counters
         here = sum(index is None for index, _ in self._backlog)
         return here + sum(map(int.__sub__, counters.sent, counters.taken))
 
     def empty(self) -> bool:
-        """Tell whether no item waits."""
+        """Return True if no item is queued."""
         return self.qsize() == 0
 
     def full(self) -> bool:
-        """Tell whether the children wait for items to be taken."""
+        """Return True if the children wait for items to be taken."""
         return self.qsize() >= self._capacity
 
     def waiting(self) -> List[Any]:
-        """Return the items that have arrived and are not taken, in their order."""
+        """Return the items received and not taken yet, in order."""
         return [item for _, item in self._backlog]
 
     def _gather(self, seconds: Optional[float]) -> bool:
-        """Wait for the children, at most so long; receive what they sent; tell whether any did."""
+        """Restart ended children, wait at most `seconds` for items; return True if any arrived."""
         self._start_again()
         wait = LONGEST_WAIT_SECONDS if seconds is None else min(seconds, LONGEST_WAIT_SECONDS)
         sources: Dict[Any, _Child] = {}
@@ -446,17 +446,17 @@ class Crew:
         return received
 
     def _receive(self, child: _Child, reader: Any) -> bool:
-        """Receive what a child has sent, or notice that it has ended; tell whether items came."""
+        """Receive items of a child, or handle its end; return True if items were received."""
         try:
-            # With nothing to read, it is its end that made it ready.
+            # With nothing to read, the reader became ready because the child has ended.
             items = reader.recv() if reader.poll() else None
             if items is not None:
                 self._backlog.extend((child.index, item) for item in items)
         except (EOFError, OSError):
             items = None
         except BaseException:
-            # Cut off in the middle, as by a signal handler that raises: what follows in the pipe
-            # makes no sense. Started again, the child sends what did not arrive.
+            # Interrupted in the middle, as by a signal handler that raises: the rest of the pipe
+            # cannot be decoded. The restarted child sends again what did not arrive.
             self._kill(child)
             raise
         if items is None:
@@ -466,7 +466,7 @@ class Crew:
         return True
 
     def _bury(self, child: _Child) -> None:
-        """Take note of the end of a child that was not told to leave."""
+        """Close a child that ended by itself, and schedule its restart."""
         reader, child.reader = child.reader, None
         if reader is None or self._leave.is_set():
             return
@@ -481,7 +481,7 @@ class Crew:
         log.error('process %d %s, starting it again in %d s', child.index, what, pause)
 
     def _start_again(self) -> None:
-        """Start the children again that have ended, each when its pause is over."""
+        """Restart the children that have ended and whose pause is over."""
         for child in self._children:
             if child.reader is None and time.monotonic() >= child.again_at:
                 if self._leave.is_set():
@@ -493,15 +493,15 @@ class Crew:
 
 
 def _end_when_told(told: Any, children: Sequence[_Child], leave: Flag, owner: int) -> None:
-    """Wait until a crew has ended or was collected, and end its children."""
+    """Wait until a crew was ended or garbage-collected, and end its children."""
     told.get()
     end_children(children, leave, owner)
 
 
 def end_children(children: Sequence[_Child], leave: Flag, owner: int) -> None:
-    """Tell children to leave; those that do not are terminated, then killed.
+    """Ask children to exit; terminate, then kill those that do not.
 
-    Arguments: owner: id of the process whose children they are; another one leaves them alone.
+    Arguments: owner: id of the process whose children they are; in another process, no effect.
     """
     if os.getpid() != owner:
         return
@@ -527,8 +527,8 @@ def end_children(children: Sequence[_Child], leave: Flag, owner: int) -> None:
 
 
 def _alive(processes: Sequence[Any], seconds: float) -> List[Any]:
-    """Return the processes that have not ended after so many seconds, or less if all have."""
-    # is_alive() says yes for ever where a program ignores SIGCHLD.
+    """Return the processes that have not ended within `seconds`; returns early if all have."""
+    # is_alive() stays True if the program ignores SIGCHLD.
     alive = {process.sentinel: process for process in processes}
     deadline = time.monotonic() + seconds
     while alive:

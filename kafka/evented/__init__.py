@@ -1,1 +1,1 @@
-"""What exists only for programs that use the evented clients of 1.x and 2.x themselves."""
+"""Parts of the evented clients of 1.x and 2.x, for programs that use these clients directly."""

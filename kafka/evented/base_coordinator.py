@@ -1,12 +1,12 @@
-"""BaseCoordinator: a member of a group over the evented client, moved by its caller's calls (1.x).
+"""BaseCoordinator: membership in a group over the evented client (1.x).
 
-Owns what any kind of group needs: the look-up of the coordinator, joining, heartbeats, leaving.
-What the members of a group of consumers tell each other is kafka.evented.consumer_coordinator's.
+Implements what any type of group needs: finding the coordinator, joining, heartbeats, leaving.
+kafka.evented.consumer_coordinator adds the protocol of consumer groups.
 
-KafkaConsumer does not use it: its members live on a loop (coordinator/classic/coordinator.py). It
-is here for programs that drive kafka.evented.client.KafkaClient themselves: nothing happens but in
-the calls of this object and in ``poll()`` of the client, which sends the heartbeats too. What codes
-mean is the same table (coordinator/classic/state_machine.py).
+For programs that drive kafka.evented.client.KafkaClient themselves; KafkaConsumer uses
+coordinator/classic/coordinator.py instead, which runs on an event loop. All work is done in calls
+of this object and in ``poll()`` of the client, which also sends the heartbeats. The meaning of
+error codes is the same table (coordinator/classic/state_machine.py).
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ __all__ = ['BaseCoordinator', 'HeartbeatTask']
 
 log = logging.getLogger('kafka.coordinator')
 
-#: What the answer may take beyond what the group waits for.
+#: Added to the time-out of JoinGroup: for the response after the wait for other members.
 _GRACE_SECONDS = 5.0
 _LONGEST_WAIT_MS = 1000
 
 
 def as_struct(message: Message, version: int) -> Any:
-    """Return a request as the struct of a version, which is what the evented client sends."""
+    """Return a request as the struct of a version, which the evented client sends."""
     kind: Any = type(message)
     take: Any = taker(kind, version)
     return kind[version](*take(message))
@@ -61,9 +61,9 @@ class BaseCoordinator:
     Arguments: client: an evented KafkaClient; metrics, metric_group_prefix: not used; configs:
         those of DEFAULT_CONFIG, others are ignored.
 
-    Attributes: config; group_id; generation: -1 without; member_id: '' without; coordinator_id: a
-    node id, None for unknown; protocol: of the group, None before joining; rejoin_needed;
-    heartbeat; heartbeat_task.
+    Attributes: config; group_id; generation: -1 if not joined; member_id: '' if unknown;
+    coordinator_id: a node id, None if unknown; protocol: that of the group, None before joining;
+    rejoin_needed; heartbeat; heartbeat_task.
     """
 
     DEFAULT_CONFIG: Dict[str, Any] = {
@@ -105,45 +105,45 @@ class BaseCoordinator:
             self.coordinator_id,
         )
 
-    # ------------------------------------------------------------ of a kind of group
+    # ------------------------------------------------------------ for each type of group
 
     def protocol_type(self) -> str:
-        """Return what the kind of the group is called."""
+        """Return the protocol type of the group, such as 'consumer'."""
         raise NotImplementedError
 
     def group_protocols(self) -> List[Tuple[str, Any]]:
-        """Return (name, metadata) of the protocols that this member knows, the best first.
+        """Return (name, metadata) of the protocols that this member supports, the preferred first.
 
         Metadata are bytes, or have encode().
         """
         raise NotImplementedError
 
     def _on_join_prepare(self, generation: int, member_id: str) -> None:
-        """Give up what has to be given up before joining."""
+        """Prepare for a rebalance: commit, and revoke the assignment."""
         raise NotImplementedError
 
     def _perform_assignment(
         self, leader_id: str, protocol: str, members: List[Tuple[str, bytes]]
     ) -> Dict[str, Any]:
-        """Return what each member gets, as the group's leader; values as group_protocols()."""
+        """Return the assignment of each member, as group leader; values as in group_protocols()."""
         raise NotImplementedError
 
     def _on_join_complete(
         self, generation: int, member_id: str, protocol: str, assignment: bytes
     ) -> None:
-        """Take over what this member got."""
+        """Apply the assignment of this member."""
         raise NotImplementedError
 
     # ------------------------------------------------------------ the coordinator
 
     def coordinator_unknown(self) -> bool:
-        """Tell whether the coordinator has to be looked up; also when the connection is gone."""
+        """Return True if the coordinator must be looked up; also if its connection is gone."""
         if self.coordinator_id is not None and self._client.is_disconnected(self.coordinator_id):
             self.coordinator_dead()
         return self.coordinator_id is None
 
     def coordinator_dead(self, error: Any = None) -> None:
-        """Look up who coordinates when it is needed next. Arguments: error: why, for the log."""
+        """Forget the coordinator until its next use. Arguments: error: why, for the log."""
         if self.coordinator_id is not None:
             log.warning(
                 'node %s coordinates group %s no longer: %s',
@@ -154,9 +154,9 @@ class BaseCoordinator:
             self.coordinator_id = None
 
     def ensure_coordinator_known(self) -> None:
-        """Find out who coordinates, and connect.
+        """Find the coordinator, and connect to it.
 
-        Raises what a broker says for good, such as GroupAuthorizationFailedError, and the last
+        Raises non-retriable errors of a broker, such as GroupAuthorizationFailedError, and the last
         error after request_timeout_ms.
         """
         ends_at = time.monotonic() + self.config['request_timeout_ms'] / 1000
@@ -176,20 +176,21 @@ class BaseCoordinator:
         if node_id is None:
             raise KafkaTimeoutError('no broker can be asked for the coordinator')
         if self.config['api_version'] < (0, 8, 2):
-            return node_id  # any broker reaches ZooKeeper
+            return node_id  # any broker can access ZooKeeper
         answer = self._ask(node_id, FindCoordinatorRequest(key=self.group_id), 0)
         cluster = self._client.cluster
         if answer.error_code:
             raise for_code(answer.error_code)('the coordinator of group %s' % self.group_id)
         if not cluster.add_group_coordinator(self.group_id, answer):
-            # Metadata say otherwise, which must be older.
+            # The metadata has another address for this node, so it must be older than the
+            # response.
             cluster.add_broker(answer.node_id, answer.host, answer.port)
         return answer.node_id
 
     def _ask(
         self, node_id: Any, message: Message, version: int, seconds: Optional[float] = None
     ) -> Any:
-        """Return the answer to a request. Raises what it failed with, and KafkaTimeoutError."""
+        """Return the response to a request. Raises what it failed with, and KafkaTimeoutError."""
         self._client.await_ready(node_id)
         future = self._client.send(node_id, as_struct(message, version))
         seconds = seconds or self.config['request_timeout_ms'] / 1000
@@ -207,7 +208,7 @@ class BaseCoordinator:
         return future.value.declared()
 
     def _back_off(self) -> None:
-        """Wait, while the client goes on."""
+        """Wait for retry_backoff_ms, polling the client meanwhile."""
         ends_at = time.monotonic() + self.config['retry_backoff_ms'] / 1000
         while time.monotonic() < ends_at:
             left = ends_at - time.monotonic()
@@ -217,13 +218,13 @@ class BaseCoordinator:
     # ------------------------------------------------------------ joining
 
     def need_rejoin(self) -> bool:
-        """Tell whether this member has to join, or join again."""
+        """Return True if this member has to join or rejoin the group."""
         return self.rejoin_needed
 
     def ensure_active_group(self) -> None:
-        """Join the group if need be; returns once this member has its assignment.
+        """Join the group if necessary; return once this member has its assignment.
 
-        That takes as long as the other members do. Raises what a broker says for good, and as
+        Takes as long as the other members need. Raises non-retriable errors of a broker, and as
         ensure_coordinator_known().
         """
         if not self.need_rejoin():
@@ -247,7 +248,7 @@ class BaseCoordinator:
             self.heartbeat_task.reset()
 
     def _join(self) -> Optional[bytes]:
-        """Ask once to join; return what this member got, None to ask again."""
+        """Send JoinGroup and SyncGroup once; return the assignment, None to try again."""
         session_ms = self.config['session_timeout_ms']
         request = JoinGroupRequest(
             group_id=self.group_id,
@@ -304,7 +305,7 @@ class BaseCoordinator:
         return assignment
 
     def _is_good(self, call: Call, code: int) -> bool:
-        """Do what a code demands; return whether it was good. Raises what cannot be cured."""
+        """Apply an error code; return True if there is none. Raises errors no retry can cure."""
         verdict = classic_error_action(call, code)
         if verdict is ClassicErrorAction.GOOD:
             return True
@@ -320,7 +321,7 @@ class BaseCoordinator:
         return False
 
     def _settle(self, verdict: ClassicErrorAction, code: int) -> None:
-        """Change what this member is, as an answer demands."""
+        """Change the state of the membership as an error action requires."""
         if verdict is ClassicErrorAction.REFIND:
             self.coordinator_dead(self._error(code))
         elif verdict in (ClassicErrorAction.LOST, ClassicErrorAction.LOST_ID):
@@ -337,7 +338,7 @@ class BaseCoordinator:
     # ------------------------------------------------------------ leaving
 
     def close(self) -> None:
-        """Leave the group; raises nothing of brokers."""
+        """Leave the group; errors of brokers are logged, not raised."""
         self.heartbeat_task.disable()
         if self.generation >= 0 and not self.coordinator_unknown():
             request = LeaveGroupRequest(group_id=self.group_id, member_id=self.member_id)
@@ -349,9 +350,9 @@ class BaseCoordinator:
 
 
 class HeartbeatTask:
-    """Sends heartbeats, by the client's poll(). Arguments: coordinator: whose.
+    """Sends heartbeats during the client's poll(). Arguments: coordinator: the member.
 
-    A coordinator that nobody has any more sends none.
+    A coordinator that was garbage-collected sends none.
     """
 
     def __init__(self, coordinator: BaseCoordinator) -> None:
@@ -364,24 +365,24 @@ class HeartbeatTask:
         return self._of()
 
     def reset(self) -> None:
-        """Begin, also again after a rebalance."""
+        """Start the heartbeats; also restart them after a rebalance."""
         member = self._coordinator
         if member is not None:
             member.heartbeat.reset_session_timeout()
             self._again_in(member.heartbeat.interval)
 
     def disable(self) -> None:
-        """Send no more."""
+        """Stop the heartbeats."""
         self._client.unschedule(self)
 
     def _again_in(self, seconds: float) -> None:
         self._client.schedule(self, time.time() + seconds)
 
     def __call__(self) -> None:
-        """Send one if it is due."""
+        """Send a heartbeat if it is due."""
         member = self._coordinator
         if member is None or member.generation < 0 or member.need_rejoin():
-            return  # reset() comes when it has joined
+            return  # reset() is called after joining
         if member.heartbeat.session_expired():
             member.coordinator_dead('it did not answer for the session time-out')
         if member.coordinator_unknown() or self._is_on_its_way:

@@ -1,7 +1,7 @@
-"""Finding the cluster for the evented client: one bootstrap server after the other, step by step.
+"""Bootstrap: finds the cluster for the evented client, one bootstrap server after the other.
 
-Owns one search: which server is asked, how long it may take, what went wrong with each, and, for
-those who want to know, what the brokers are. It waits for nothing: client_async.py takes its steps.
+A step-wise search: which server is asked, its time limit, the errors so far, and, if requested, the
+versions of the brokers. It never waits; kafka.evented.client calls its steps.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ __all__ = ['Bootstrap', 'metadata_request', 'nobody']
 
 Host = Tuple[str, int, int]
 
-# Of the versions of MetadataRequest: the last one without options about what one may do, and the
-# first one that says whether topics may be made.
+# Versions of MetadataRequest: the last one without the options about authorized operations, and the
+# first one with the option whether topics may be created.
 _NEWEST_METADATA, _CREATION_SINCE = 7, 4
 
 
 class Bootstrap:
-    """One search through all servers, each asked once for all metadata.
+    """One search through all servers; each is sent one metadata request for all topics.
 
-    Arguments: hosts: (host, port, family) of the servers; make: gives a connection to one of them;
-    seconds: how long one server may take.
+    Arguments: hosts: (host, port, family) of the servers; make: returns a connection to one of
+    them; seconds: the time limit for each server.
 
-    Attributes: is_done; metadata: the answer as a struct, None if nobody answered;
-    versions: {API key: (lowest, highest version)} of who answered, None unless the connection asks;
-    attempts: what failed, as kafka.net.attempts.Attempt.
+    Attributes: is_done; metadata: the response as a struct, None if no server answered;
+    versions: {API key: (lowest, highest version)} of the server that answered, None unless the
+    connection asks; attempts: the failed attempts, as kafka.net.attempts.Attempt.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Bootstrap:
         return '<Bootstrap at %s, %d servers left>' % (self._conn, left)
 
     def step(self) -> bool:
-        """Go on as far as that needs no waiting; tell whether it is done."""
+        """Advance as far as possible without waiting; return True if the search is done."""
         while not self.is_done:
             if self._conn is None:
                 if not self._hosts:
@@ -81,9 +81,9 @@ class Bootstrap:
         self._began = time.monotonic()
 
     def _advance(self) -> bool:
-        """Take a step at the present server; tell whether anything has come of it.
+        """Advance with the current server; return True if its state has changed.
 
-        Raises what makes it useless.
+        Raises the error that makes the server unusable.
         """
         conn = self._conn
         if self._future is None:
@@ -106,7 +106,7 @@ class Bootstrap:
         return True
 
     def _may_try_again(self, conn: Any) -> bool:
-        """Whether the first attempt, or one at another address of the name, is still to come."""
+        """Return True before the first attempt, and while the name has addresses left to try."""
         return not conn.attempts or bool(conn.addresses_left)
 
     def _check_time(self) -> None:
@@ -117,7 +117,7 @@ class Bootstrap:
             raise error
 
     def _give_up(self, error: BaseException) -> None:
-        """Note what went wrong, and go on with the next server."""
+        """Record the failure, and continue with the next server."""
         conn, self._conn = self._conn, None
         noted = list(conn.attempts)
         if self._future is not None or not noted:
@@ -132,8 +132,8 @@ class Bootstrap:
 def metadata_request(topics: Optional[Sequence[str]], versions: Any) -> Any:
     """Return a request struct for metadata of some topics, or of all for None.
 
-    In the version that tells most; the first one, which all brokers serve in some way, tells of no
-    controller. Arguments: versions: {API key: (lowest, highest version)} of the broker, or None.
+    In the version with most information; version 0, which all brokers serve in some way, has no
+    controller id. Arguments: versions: {API key: (lowest, highest version)} of the broker, or None.
     """
     version = min((versions or {}).get(MetadataRequest.api_key, (0, 0))[1], _NEWEST_METADATA)
     if version <= 0:
@@ -144,7 +144,7 @@ def metadata_request(topics: Optional[Sequence[str]], versions: Any) -> Any:
 
 
 def nobody(servers: Any, attempts: Iterable[Attempt]) -> KafkaError:
-    """Return what to raise when no server answers: the reason if that is final, with all tries."""
+    """Return the error if no server answers: the last fatal one if any, with all attempts."""
     tried = list(attempts)
     final = [each.error for each in tried if is_fatal(each.error)]
     shown = describe(tried)

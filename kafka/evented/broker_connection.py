@@ -1,10 +1,10 @@
-"""BrokerConnection: a connection to one broker that moves only when its caller calls (1.x, 2.x).
+"""BrokerConnection: a connection to one broker that advances only in its caller's calls (1.x, 2.x).
 
-It has no thread and waits for nothing but for what it writes, and in the calls that say so. The
-socket and the conversation that makes it ready are a SteppedSocket; how a request travels in
-another version than its struct says is blocking/request_frames.py.
+It has no thread and waits for nothing except for writes, and in the calls that say so. The socket
+and the connect conversation are a SteppedSocket; blocking/request_frames.py encodes a request in
+another version than that of its struct.
 
-The states and what moves them::
+The states and their transitions::
 
     DISCONNECTED -connect()-> CONNECTING -connect()-> [HANDSHAKE -connect()->] CONNECTED
     any -close(), or an error-> DISCONNECTING -> DISCONNECTED
@@ -49,8 +49,8 @@ __all__ = ['BrokerConnection', 'ConnectionStates', 'InFlightRequest']
 
 log = logging.getLogger('kafka.conn')
 
-MOST_ATTEMPTS = 10  # that are remembered
-WAIT_SECONDS = 0.005  # between two looks at a connection that is being made
+MOST_ATTEMPTS = 10  # that are kept
+WAIT_SECONDS = 0.005  # between two checks of a connection that is being established
 NEVER_MS = 999999999
 WARN_SECONDS = 60.0  # between two warnings that a broker cannot be reached
 
@@ -65,7 +65,7 @@ class ConnectionStates:
     CONNECTING = '<connecting>'
     HANDSHAKE = '<handshake>'
     CONNECTED = '<connected>'
-    # Of 1.4 to 2.3, for programs that ask for them: a login is part of HANDSHAKE here.
+    # States of 1.4 to 2.3, for programs that compare with them: a login is part of HANDSHAKE here.
     AUTHENTICATING = '<authenticating>'
     API_VERSIONS_SEND = '<checking_api_versions_send>'
     API_VERSIONS_RECV = '<checking_api_versions_recv>'
@@ -77,9 +77,9 @@ InFlightRequest = namedtuple(
 
 
 def _telling(callback: Any) -> Callable[[Any], Any]:
-    """Return what tells a program of a connection's new state.
+    """Return a function that passes a connection's new state to the program's callback.
 
-    That of 2.x takes node id, socket and connection, that of 1.x the connection alone.
+    A callback of 2.x takes node id, socket and connection, that of 1.x the connection alone.
     """
     try:
         inspect.signature(callback).bind(None, None, None)
@@ -90,7 +90,7 @@ def _telling(callback: Any) -> Callable[[Any], Any]:
 
 
 def _remade(cls: Any, host: str, port: int, afi: int, configs: Dict[str, Any]) -> Any:
-    """Make what was pickled: a connection with the same options, not connected."""
+    """Unpickle: create a connection with the same options, not connected."""
     return cls(host, port, afi, **configs)
 
 
@@ -98,22 +98,22 @@ class BrokerConnection:
     """A connection to one broker, driven by its caller.
 
     Arguments: host, port: the broker; afi: the address family, ``socket.AF_UNSPEC`` to try all
-    addresses of the name, one at each attempt; configs: options as DEFAULT_CONFIG has them, those
-    of security too; unknown ones are ignored.
+    addresses of the name, one at each attempt; configs: the options in DEFAULT_CONFIG, including
+    those of security; unknown ones are ignored.
 
     Attributes: host: the address in use; hostname: the name as it was given; port; afi; config;
     state: one of ConnectionStates, may be assigned; in_flight_requests: deque of InFlightRequest;
     last_attempt, last_failure: epoch seconds, 0 for never; node_id: the option of that name (1.4);
-    versions: {API key: (lowest, highest version)} of the broker on this connection, None as long as
-    nobody asked: check_version() does; attempts: those to connect that failed since the last one
-    that went well, as kafka.net.attempts.Attempt, the latest at the end; asks_versions: whether
-    connect() asks for the versions; sock: the socket, None without one.
+    versions: {API key: (lowest, highest version)} of the broker on this connection, None until they
+    are requested, as by check_version(); attempts: the attempts to connect that failed since the
+    last successful one, as kafka.net.attempts.Attempt, the latest last; asks_versions: whether
+    connect() requests the versions; sock: the socket, None without one.
 
     A request struct in a version that the broker does not serve is translated once its versions are
-    known, and its response comes as the struct asked for.
+    known, and its response is the struct of the requested version.
 
-    Not to be shared between threads. A forked process finds it disconnected. Pickled it is its
-    options, but for callback and metrics. From 1.0.
+    Not to be shared between threads. In a forked process it is disconnected. Its pickle holds its
+    options, except callback and metrics. From 1.0.
     """
 
     DEFAULT_CONFIG: Dict[str, Any] = dict(options.resolve(options.CONNECTION, {}))
@@ -129,19 +129,19 @@ class BrokerConnection:
         self.last_failure: float = 0
         self.attempts: Deque[Attempt] = deque(maxlen=MOST_ATTEMPTS)
         self.asks_versions = False
-        self._failures = 0  # one after the other
+        self._failures = 0  # consecutive
         self._warned_at = -math.inf
         self._pause_ms: float = 0  # before the next attempt
         callback = self.config['state_change_callback']
         self._tell = None if callback is None else _telling(callback)
-        self._is_asked = False  # whether the conversation asks for the versions
+        self._is_asked = False  # whether the connect conversation requests the versions
         self._forget()
         self.in_flight_requests: Deque[Any] = deque()
         self._expected: Deque[Tuple[Any, Expected]] = deque()
         self._correlation_id = 0
-        self._answering: Optional[Future] = None  # of the answer that was read and is not told yet
+        self._answering: Optional[Future] = None  # of a response read, not completed yet
         self._gives_lists = False  # recv() as in 1.3 and later
-        self._early: Deque[Tuple[Any, Future]] = deque()  # answers that recv() has to give still
+        self._early: Deque[Tuple[Any, Future]] = deque()  # responses for the next recv()
         self._given = options.hidden(configs)
         self.node_id = self.config['node_id']
         metrics = self.config['metrics']
@@ -150,11 +150,12 @@ class BrokerConnection:
             prefix = self.config['metric_group_prefix']
             self._metrics = ConnectionMetrics(metrics, prefix, self.node_id)
 
-    #: Mark of the call that connects, sends or reads now, or was ended by an exception within.
+    #: Mark of the call that is connecting, sending or reading, or that an exception has ended
+    #: midway.
     _busy: Any = None
 
     def _forget(self) -> None:
-        """Forget what belongs to one socket."""
+        """Reset the state that belongs to one socket."""
         self._frames = FrameReader(self.config['receive_message_max_bytes'])
         self._framing: Optional[Framing] = None
 
@@ -170,7 +171,7 @@ class BrokerConnection:
         }
         return _remade, (type(self), self.hostname, self.port, self.afi, kept)
 
-    # ------------------------------------------------------------ looking
+    # ------------------------------------------------------------ state
 
     @property
     def sock(self) -> Any:
@@ -186,15 +187,15 @@ class BrokerConnection:
         return self.state in (ConnectionStates.CONNECTING, ConnectionStates.HANDSHAKE)
 
     def disconnected(self) -> bool:
-        """Return True if there is no connection and none under way."""
+        """Return True if there is no connection and none is being established."""
         return self.state is ConnectionStates.DISCONNECTED
 
     def blacked_out(self) -> bool:
-        """Return True if it is disconnected and too early for another attempt."""
+        """Return True if it is disconnected and the reconnect back-off is not over."""
         return self.disconnected() and self._backoff_ms() > 0
 
     def connection_delay(self) -> float:
-        """Return how many ms to wait before it is worth calling (1.3)."""
+        """Return the ms to wait until the next call can make progress (1.3)."""
         if self.disconnected():
             return self._backoff_ms()
         return 0 if self.connecting() else NEVER_MS
@@ -206,21 +207,21 @@ class BrokerConnection:
 
     @property
     def addresses_left(self) -> int:
-        """How many addresses of the name have not been tried in this round."""
+        """The number of addresses of the name not tried in this round."""
         return self._socket.addresses_left
 
     def can_send_more(self) -> bool:
-        """Return True if fewer requests are in flight than may be."""
+        """Return True if fewer requests are in flight than allowed."""
         most: int = self.config['max_in_flight_requests_per_connection']
         return len(self.in_flight_requests) < most
 
     @property
     def versions(self) -> Optional[Dict[int, Tuple[int, int]]]:
-        """What the broker serves, None if that is not known on this connection."""
+        """What the broker serves, None if that is unknown on this connection."""
         return None if self._framing is None else dict(self._framing.ranges)
 
     def get_api_versions(self) -> Optional[Dict[int, Tuple[int, int]]]:
-        """Return what the broker serves, asking it if need be; None if it cannot be asked (2.x)."""
+        """Return what the broker serves, requesting it if needed; None if that fails (2.x)."""
         if self._framing is None:
             try:
                 self.check_version()
@@ -229,30 +230,30 @@ class BrokerConnection:
         return self.versions
 
     def requests_timed_out(self) -> bool:
-        """Return True if the oldest request waits for too long (1.3)."""
+        """Return True if the oldest request has exceeded request_timeout_ms (1.3)."""
         for entry in list(self.in_flight_requests)[:1]:
             sent_at = getattr(entry, 'timestamp', None)
             return sent_at is not None and self._is_late(sent_at)
         return False
 
     def connect_blocking(self, timeout: Optional[float] = float('inf')) -> bool:
-        """Connect, within so many seconds; return True if that went well (1.4).
+        """Connect, within `timeout` seconds; return True on success (1.4).
 
-        Without end: as long as an attempt may take, once through all addresses of the name.
+        Without a time-out: within request_timeout_ms, once through all addresses of the name.
         Raises as connect().
         """
         self._gives_lists = True
         return self._connect_within(timeout)
 
     def _note_failure(self, error: BaseException, stage: str) -> None:
-        """Remember an attempt that failed; the next one is made later each time (KIP-144)."""
+        """Record a failed attempt; the back-off grows with each one (KIP-144)."""
         stage = stage_of(error, stage)
         ip = None if stage == 'DNS' else self.host
         seconds = max(0.0, time.time() - self.last_attempt)
         where = '%s:%s' % (self.hostname, self.port)
         self.attempts.append(Attempt(where, ip, stage, seconds, error, hint_for(stage, error)))
         now, node_id = time.monotonic(), self.config['node_id']
-        is_listed = isinstance(node_id, int)  # by a broker: those of the program are told otherwise
+        is_listed = isinstance(node_id, int)  # bootstrap failures are reported elsewhere
         if is_listed and now >= self._warned_at + WARN_SECONDS:
             self._warned_at = now
             log.warning('%s', unreachable_text(node_id, self.attempts, error))
@@ -275,19 +276,19 @@ class BrokerConnection:
             self._warned_at = -math.inf
             self.attempts.clear()
         if self._tell is not None:
-            busy, self._busy = self._busy, None  # what the program raises there parts no step
+            busy, self._busy = self._busy, None  # an error of the callback interrupts no step
             self._tell(self)
             self._busy = busy
 
     # ------------------------------------------------------------ connecting
 
     def connect(self) -> Any:
-        """Begin to connect, or go on with it; return the state.
+        """Start connecting, or continue; return the state.
 
-        One step a call, without waiting, but for names that have to be looked up. Raises
-        socket.gaierror for a name that cannot be; ssl.SSLError for a TLS handshake that fails;
-        SaslAuthenticationFailedError and its kin for a login that is refused. A broker that closes
-        leaves it disconnected.
+        One step a call, without waiting except for name look-ups. Raises socket.gaierror for a name
+        that cannot be resolved; ssl.SSLError for a TLS handshake that fails;
+        SaslAuthenticationFailedError and similar errors for a login that is refused. If the broker
+        closes the connection, the state is DISCONNECTED.
         """
         self.leave_parent()
         self.check_whole()
@@ -307,9 +308,9 @@ class BrokerConnection:
         return self.state
 
     def check_whole(self) -> None:
-        """Close a connection on which an exception from outside has left a step half done.
+        """Close a connection on which an exception from outside has interrupted a step.
 
-        Then what waits for an answer fails, and the next connect() begins again.
+        Pending requests fail, and the next connect() starts again.
         """
         mark = self._busy
         if mark is not None and not is_in_call('busy', mark):
@@ -371,14 +372,14 @@ class BrokerConnection:
             self.close(KafkaConnectionError('%s: not connected in time' % self))
 
     def _go_on(self) -> None:
-        """Take a step if bytes have come."""
+        """Advance the connect conversation if bytes have arrived."""
         if not self._socket.is_talking:  # the state was assigned
             self._become(ConnectionStates.CONNECTED)
         else:
             self._take(self._socket.step)
 
     def _take(self, step: Callable[[], Progress]) -> None:
-        """Take a step of the conversation, which may end it or the connection."""
+        """Take a step of the conversation, which may complete it or close the connection."""
         try:
             progress = step()
         except OSError as error:
@@ -412,7 +413,7 @@ class BrokerConnection:
     # ------------------------------------------------------------ closing
 
     def close(self, error: Optional[BaseException] = None) -> None:
-        """Close the connection and fail every future that waits, with `error` or ConnectionError.
+        """Close the connection and fail every pending future, with `error` or ConnectionError.
 
         The next connect() connects again.
         """
@@ -431,7 +432,7 @@ class BrokerConnection:
         self._fail_all(error)
 
     def leave_parent(self) -> None:
-        """Give up a socket that came with a fork: its answers belong to the parent."""
+        """Close a socket inherited through a fork: its responses belong to the parent."""
         if self._socket.is_inherited:
             self.close(KafkaConnectionError('%s belongs to the process that forked' % self))
 
@@ -442,15 +443,15 @@ class BrokerConnection:
     ) -> Future:
         """Send a request struct; return the future of its response struct.
 
-        Arguments: expect_response: False for a request that brokers do not answer, unless it knows
-        that itself, as structs do; blocking: taken for programs of 1.3 and later, whose recv()
-        gives lists.
+        Arguments: expect_response: False for a request that brokers do not answer, unless the
+        struct itself says so; blocking: accepted for programs of 1.3 and later, whose recv()
+        returns lists.
 
-        The future has failed already with NodeNotReadyError while it connects, ConnectionError
-        while it is not connected or when that fails, TooManyInFlightRequests at the limit,
+        The future has already failed with NodeNotReadyError while it connects, ConnectionError if
+        it is not connected or sending fails, TooManyInFlightRequests at the limit,
         UnsupportedVersionError for a request that the broker serves in no version. Raises
-        ValueError or ProtocolError for a struct whose values cannot be sent. Writing may wait until
-        the system has taken the bytes, as long as a request may take.
+        ValueError or ProtocolError for a struct whose values cannot be sent. Writing may block
+        until the system has taken the bytes, at most request_timeout_ms.
         """
         self._gives_lists = self._gives_lists or blocking is not None
         self.leave_parent()
@@ -494,7 +495,7 @@ class BrokerConnection:
         self.in_flight_requests.append(entry)
         self._expected.append((entry, expected))
         self._busy = None
-        if not expected.frames_missing:  # nothing had to be sent
+        if not expected.frames_missing:  # no frame had to be sent
             self._complete()
         return future
 
@@ -504,7 +505,7 @@ class BrokerConnection:
         return self.connected()
 
     def _renew_login(self) -> None:
-        """Log in once more if it is time, after the answers that are outstanding (KIP-368)."""
+        """Re-authenticate if it is due, after the pending responses were read (KIP-368)."""
         renew_at = self._socket.renew_at
         if renew_at is None or time.monotonic() < renew_at:
             return
@@ -525,7 +526,7 @@ class BrokerConnection:
             raise
 
     def _take_answers(self, ends_at: float) -> None:
-        """Wait for what is in flight; recv() gives it to programs that want it from there."""
+        """Wait for the pending responses; those for callers of recv() are kept for it."""
         while self.in_flight_requests and self.connected() and time.monotonic() < ends_at:
             answer = self._read()
             if answer is None:
@@ -540,11 +541,12 @@ class BrokerConnection:
     def recv(self) -> Any:
         """Take one step of reading, without waiting.
 
-        Returns a response struct, whose future is completed with it, or None. Programs that used
-        what only 1.3 and later had (connect_blocking(), ``blocking``) get a list of (response,
-        future), maybe empty, and complete the futures themselves, as they did then.
+        Returns a response struct, after completing its future, or None. Programs that used an
+        interface of 1.3 and later (connect_blocking(), ``blocking``) get a list of (response,
+        future), maybe empty, and complete the futures themselves, as with these releases.
 
-        A connection that ends, or an answer that makes no sense, closes it and fails what waits.
+        A connection that ends, or a response that cannot be matched or decoded, closes the
+        connection and fails the pending requests.
         """
         self.check_whole()
         if self._gives_lists:
@@ -555,7 +557,7 @@ class BrokerConnection:
             response, future = answer
             future.success(response)
         self._answering = None
-        if self._busy is busy:  # else a callback has used the connection
+        if self._busy is busy:  # otherwise a callback has used the connection
             self._busy = None
         return response
 
@@ -585,7 +587,7 @@ class BrokerConnection:
         return answer
 
     def _read(self) -> Optional[Tuple[Any, Future]]:
-        """Read the length, then the rest, as far as it is there."""
+        """Read the length, then the rest, as far as available."""
         answer = self._next_answer()
         for _ in range(2):
             if answer is not None or not self.connected():
@@ -596,7 +598,7 @@ class BrokerConnection:
         return answer
 
     def _read_some(self) -> bool:
-        if self._socket.sock is None:  # the state was assigned
+        if self._socket.sock is None:  # the state was assigned by the program
             self.close(KafkaConnectionError('%s has no socket' % self))
             return False
         try:
@@ -639,7 +641,7 @@ class BrokerConnection:
         return None if expected.frames_missing else self._answer()
 
     def _is_excused(self, expected: Expected, found: Optional[int]) -> bool:
-        """Brokers of 0.8.2 answer who coordinates a group with correlation id 0."""
+        """Brokers of 0.8.2 answer a request for the coordinator with correlation id 0."""
         is_old = self.config['api_version'] == (0, 8, 2)
         return is_old and found == 0 and expected.api_key == _COORDINATOR
 
@@ -652,9 +654,9 @@ class BrokerConnection:
         return entry
 
     def _answer(self) -> Optional[Tuple[Any, Future]]:
-        """Return the answer to the oldest request, of which all frames are there."""
+        """Return the response to the oldest request, once all its frames are there."""
         entry, expected = self._expected[0]
-        if not self._gives_lists:  # programs that get lists complete the futures
+        if not self._gives_lists:  # programs that get lists complete the futures themselves
             self._answering = entry.future
         self._forget_oldest()
         try:
@@ -695,12 +697,12 @@ class BrokerConnection:
     # ------------------------------------------------------------ the broker's version
 
     def check_version(self, timeout: float = 2, strict: bool = False) -> ReleaseName:
-        """Find out which release the broker is, connecting if need be; waits so many seconds.
+        """Return the release of the broker; connect if needed, wait at most `timeout` seconds.
 
-        It is the newest that its versions allow. Requests that wait for answers come first. Returns
-        text, such as '0.9', that compares as numbers too: (0, 9). strict is of no effect. Raises
-        NodeNotReadyError if there is no connection, UnrecognizedBrokerVersion if it does not
-        answer.
+        The release is the newest that its versions allow. Pending responses are read first. The
+        result is text, such as '0.9', that also compares as a tuple: (0, 9). strict has no effect.
+        Raises NodeNotReadyError if there is no connection, UnrecognizedBrokerVersion if the broker
+        does not answer.
         """
         ends_at = time.monotonic() + timeout
         if self._framing is None:

@@ -1,10 +1,10 @@
-"""EventedClient: requests to all brokers of a cluster, moved only by poll() (1.x, 2.x).
+"""EventedClient: requests to all brokers of a cluster, which advance only in poll() (1.x, 2.x).
 
-Owns: one BrokerConnection for each node, which of them has something to read, the tracking of
-metadata for topics, tasks for later. It has no thread. ``kafka.evented.client.KafkaClient`` is the
-class that programs make (kafka/client.py); this is what its calls of 1.x and 2.x go to.
+Holds one BrokerConnection per node, a poller for their sockets, the refreshes of metadata, and
+scheduled tasks. It has no thread. Programs use ``KafkaClient`` (kafka/client.py), whose calls of
+1.x and 2.x are delegated to this class.
 
-Each connection asks for the broker's versions before it carries requests, so that structs in
+Each connection requests the broker's versions before it carries requests, so that structs in
 versions that the broker dropped can be translated. The class BrokerConnection is looked up in this
 module when a connection is made: programs replace it here.
 """
@@ -42,17 +42,17 @@ __all__ = ['BrokerConnection', 'DelayedTaskQueue', 'EventedClient', 'KafkaClient
 log = logging.getLogger('kafka.client_async')
 be_quiet()
 
-LATER_SECONDS = 9999999999  # of an empty queue
+LATER_SECONDS = 9999999999  # if the queue is empty
 NEVER_MS = 999999999
-CONNECTING_SECONDS = 0.01  # between two looks at connections that are being made
+CONNECTING_SECONDS = 0.01  # between two checks of connections that are being established
 FINDING_SECONDS = 0.002  # ... while the constructor looks for the cluster
-MOST_ATTEMPTS = 100  # that are told
-# How long that goes on where servers refuse connections, and where they are silent.
+MOST_ATTEMPTS = 100  # that an error lists
+# How long the constructor tries if servers refuse connections, and if they do not answer.
 REFUSED_SECONDS, SILENT_SECONDS = 2.0, 30.0
 
 
 class DelayedTaskQueue:
-    """Callables to run at epoch seconds, each at most once."""
+    """Callables to run at given times in epoch seconds, each at most once."""
 
     def __init__(self) -> None:
         self._heap: List[Tuple[float, int, Any]] = []
@@ -60,7 +60,7 @@ class DelayedTaskQueue:
         self._count = itertools.count()
 
     def add(self, task: Any, at: float) -> Future:
-        """Add a task, in place of itself if it is there; return the future of its result."""
+        """Add a task, replacing an earlier entry of it; return the future of its result."""
         if task in self._futures:
             self.remove(task)
         number, future = next(self._count), Future()
@@ -72,7 +72,7 @@ class DelayedTaskQueue:
         return task in self._futures
 
     def remove(self, task: Any) -> None:
-        """Take a task out; its future fails with Cancelled. Raises KeyError for an unknown one."""
+        """Remove a task; its future fails with Cancelled. Raises KeyError for an unknown one."""
         _, future = self._futures.pop(task)
         future.failure(Cancelled())
 
@@ -84,12 +84,12 @@ class DelayedTaskQueue:
             heapq.heappop(self._heap)
 
     def next_at(self) -> float:
-        """Return in how many seconds the next task is due, 0 if it is; 9999999999 without one."""
+        """Return the seconds until the next task is due, 0 if it is; 9999999999 without one."""
         self._drop_removed()
         return max(0, self._heap[0][0] - time.time()) if self._heap else LATER_SECONDS
 
     def pop_ready(self) -> List[Tuple[Any, Future]]:
-        """Return the tasks that are due, with their futures."""
+        """Remove and return the tasks that are due, with their futures."""
         ready = []
         while self.next_at() <= 0:
             _, _, task = heapq.heappop(self._heap)
@@ -104,7 +104,7 @@ def _checked(topic: Any) -> str:
 
 
 class EventedClient:
-    """What moves the requests of an evented KafkaClient; see there for what the calls mean."""
+    """The implementation of an evented KafkaClient; see there for the meaning of the calls."""
 
     def __init__(self, **configs: Any) -> None:
         self.given = options.hidden(configs)
@@ -117,10 +117,10 @@ class EventedClient:
         self._refreshing: Optional[Future] = None
         self._tasks = DelayedTaskQueue()
         self._poller = Poller()
-        self._search: Optional[Bootstrap] = None  # one that poll() takes the steps of
-        self._search_attempts: List[Any] = []  # of the last one that found nobody
+        self._search: Optional[Bootstrap] = None  # a search that poll() advances
+        self._search_attempts: List[Any] = []  # of the last search that failed
         self._bootstrap_fails = 0
-        self._last_bootstrap: float = 0  # in seconds that never go back
+        self._last_bootstrap: float = 0  # monotonic seconds
         self._metrics: Optional[ClientMetrics] = None
         if self.config['metrics'] is not None:
             self._metrics = ClientMetrics(
@@ -147,16 +147,17 @@ class EventedClient:
         return conn
 
     def _new_search(self, seconds: float) -> Bootstrap:
-        """Return a search through all bootstrap servers that takes so long at most."""
+        """Return a search through all bootstrap servers, which takes at most `seconds`."""
         hosts = collect_hosts(self.config['bootstrap_servers'])
         self._last_bootstrap = time.monotonic()
         limit = min(seconds / max(1, len(hosts)), self.config['request_timeout_ms'] / 1000)
         return Bootstrap(hosts, self._make, limit)
 
     def _find_cluster(self) -> None:
-        """Look for the cluster, waiting; see KafkaClient for how long.
+        """Find the cluster, blocking; see KafkaClient for how long.
 
-        Without a release of the brokers one is needed; with one, poll() goes on looking.
+        Without api_version, failure raises, since the brokers' release is needed; with it, poll()
+        continues the search.
         """
         began = time.monotonic()
         is_needed = self.config['api_version'] is None
@@ -187,7 +188,7 @@ class EventedClient:
         return search
 
     def _has_found(self, search: Bootstrap) -> bool:
-        """Take over what a search has found; tell whether there is anything."""
+        """Apply the result of a search; return True if a server answered."""
         if search.metadata is None:
             self._bootstrap_fails += 1
             self._search_attempts = search.attempts
@@ -199,14 +200,14 @@ class EventedClient:
         return True
 
     def _bootstrap_pause(self) -> float:
-        """Return how many seconds to wait before all servers are asked once more."""
+        """Return the pause in seconds before all servers are tried again."""
         first, most = self.config['reconnect_backoff_ms'], self.config['reconnect_backoff_max_ms']
         backoff_ms = first * 2 ** min(self._bootstrap_fails, 9)
         pause: float = min(max(first, most), backoff_ms) / 1000
         return pause
 
     def _look_again(self) -> None:
-        """Go on with a search for the cluster, or begin one if it is time; waits for nothing."""
+        """Continue the search for the cluster, or start one if it is time; never waits."""
         if self._search is None:
             if time.monotonic() - self._last_bootstrap < self._bootstrap_pause():
                 return
@@ -219,7 +220,7 @@ class EventedClient:
     # ------------------------------------------------------------ nodes
 
     def _changed(self, node_id: Any, conn: Any) -> None:
-        """Wait for what a connection has to read while there is one."""
+        """Register the socket of a connection with the poller while it is connected."""
         sock = self._registered.pop(node_id, None)
         if sock is not None:
             self._poller.unregister(sock)
@@ -235,7 +236,7 @@ class EventedClient:
             self.cluster.request_update()
 
     def _leave_parent(self) -> None:
-        """Leave alone what belongs to the process that forked this one, its sockets and epoll."""
+        """After a fork, drop the parent's poller, and close the inherited sockets."""
         if self._process == os.getpid():
             return
         self._process = os.getpid()
@@ -247,7 +248,7 @@ class EventedClient:
         self._search = self._refreshing = None
 
     def maybe_connect(self, node_id: Any) -> bool:
-        """Go on connecting; tell whether it is connected. AssertionError for an unknown node."""
+        """Continue connecting; return True if connected. AssertionError for an unknown node."""
         self._leave_parent()
         conn = self._conns.get(node_id)
         if conn is None:
@@ -265,12 +266,12 @@ class EventedClient:
         return bool(conn.connected())
 
     def ready(self, node_id: Any, metadata_priority: bool = True) -> bool:
-        """Begin to connect if need be; tell whether a request can be sent now."""
+        """Start connecting if necessary; return True if a request can be sent now."""
         self.maybe_connect(node_id)
         return self.is_ready(node_id, metadata_priority)
 
     def is_ready(self, node_id: Any, metadata_priority: bool = True) -> bool:
-        """Tell whether a request can be sent now, and no refresh of metadata goes first."""
+        """Return True if a request can be sent now, and no metadata refresh comes first."""
         if metadata_priority and (self._is_refreshing() or self.cluster.ttl() == 0):
             return False
         return self._can_send(node_id)
@@ -280,23 +281,23 @@ class EventedClient:
         return conn is not None and conn.connected() and conn.can_send_more()
 
     def connected(self, node_id: Any) -> bool:
-        """Tell whether a node is connected."""
+        """Return True if a node is connected."""
         conn = self._conns.get(node_id)
         return conn is not None and conn.connected()
 
     def is_disconnected(self, node_id: Any) -> bool:
-        """Tell whether a node was in use and is disconnected."""
+        """Return True if a node was in use and is disconnected."""
         conn = self._conns.get(node_id)
         return conn is not None and conn.disconnected()
 
     def connection_delay(self, node_id: Any) -> float:
-        """Return how many ms to wait before it is worth calling."""
+        """Return the ms to wait until the next call can make progress."""
         conn = self._conns.get(node_id)
         delay_ms: float = 0 if conn is None else conn.connection_delay()
         return delay_ms
 
     def close(self, node_id: Any = None) -> None:
-        """Close one connection, or all."""
+        """Close one connection, or all connections and the poller."""
         for each in list(self._conns) if node_id is None else [node_id]:
             conn = self._conns.pop(each, None)
             if conn is not None:
@@ -308,13 +309,13 @@ class EventedClient:
             self._poller.close()
 
     def in_flight_request_count(self, node_id: Any = None) -> int:
-        """Return how many requests wait for answers."""
+        """Return the number of requests without a response, of one node or all."""
         nodes = list(self._conns) if node_id is None else [node_id]
         conns = [self._conns[each] for each in nodes if each in self._conns]
         return sum(len(conn.in_flight_requests) for conn in conns)
 
     def least_loaded_node(self) -> Any:
-        """Return the node to ask: one that is connected and idle, else the least busy, else new."""
+        """Return the best node for a request: connected and idle, else least busy, else new."""
         known = {broker.nodeId for broker in self.cluster.brokers()}
         usable = [
             node_id
@@ -349,14 +350,14 @@ class EventedClient:
         future: Optional[Future] = None,
         sleep: bool = True,
     ) -> List[Any]:
-        """Move what can be moved; see KafkaClient."""
+        """Send, receive, refresh metadata and run tasks that are due; see KafkaClient."""
         if timeout_ms is None:
             timeout_ms = self.config['request_timeout_ms']
         ends_at = time.monotonic() + timeout_ms / 1000
         responses: List[Any] = []
         self._leave_parent()
         for conn in list(self._conns.values()):
-            conn.check_whole()  # or what it left half done would be waited for
+            conn.check_whole()  # otherwise poll() would wait for an interrupted step
         while True:
             self._run_tasks()
             self._connect_all()
@@ -372,7 +373,7 @@ class EventedClient:
         for task, future in self._tasks.pop_ready():
             try:
                 future.success(task())
-            except Exception as error:  # a program's own; whoever scheduled it has the future
+            except Exception as error:  # of the program, which has the future
                 log.error('Task %s failed: %s', task, error)
                 future.failure(error)
 
@@ -421,13 +422,13 @@ class EventedClient:
         return responses
 
     def wakeup(self) -> None:
-        """End a poll() that runs in another thread."""
+        """Interrupt a poll() that runs in another thread."""
         self._poller.wake()
 
     # ------------------------------------------------------------ metadata
 
     def _maybe_refresh(self) -> float:
-        """Ask for metadata if it is time; return in how many ms to look again."""
+        """Request metadata if it is due; return the ms until the next check."""
         if self._is_refreshing():
             return NEVER_MS
         due_ms: float = self.cluster.ttl()
@@ -450,7 +451,7 @@ class EventedClient:
     def _is_refreshing(self) -> bool:
         refreshing = self._refreshing
         if refreshing is not None and refreshing.is_done:
-            # An exception has kept the outcome from being taken.
+            # An exception has prevented the callback from handling the result.
             self._refreshed(refreshing.value if refreshing.succeeded() else refreshing.exception)
         return self._refreshing is not None
 
@@ -473,14 +474,14 @@ class EventedClient:
         return self.cluster.request_update()
 
     def _after(self, refreshing: Future) -> Future:
-        """Return the future of the refresh that follows one which asks about other topics."""
+        """Return the future of the next refresh: the running one is about other topics."""
         following = Future()
         refreshing.add_callback(lambda _: self.cluster.request_update().chain(following))
         refreshing.add_errback(following.failure)
         return following
 
     def add_topic(self, topic: str) -> Future:
-        """Track one more topic."""
+        """Track another topic."""
         if _checked(topic) in self._topics:
             return Future().success(set(self._topics))
         return self.set_topics(self._topics | {topic})
@@ -488,11 +489,11 @@ class EventedClient:
     # ------------------------------------------------------------ tasks, versions
 
     def schedule(self, task: Callable[[], Any], at: float) -> Future:
-        """Run a task during poll(), at epoch seconds."""
+        """Run a task during poll(), at a time in epoch seconds."""
         return self._tasks.add(task, at)
 
     def unschedule(self, task: Callable[[], Any]) -> None:
-        """Do not run it, if it is scheduled at all."""
+        """Remove a task, if it is scheduled."""
         if task in self._tasks:
             self._tasks.remove(task)
 
@@ -506,7 +507,7 @@ class EventedClient:
         return True
 
     def send_and_receive(self, node_id: Any, request: Any) -> Any:
-        """Send a request, wait for the response and return it. Raises what it failed with."""
+        """Send a request, wait for the response and return it. Raises the request's error."""
         self.await_ready(node_id)
         future = self.send(node_id, request)
         self.poll(future=future)
@@ -519,7 +520,7 @@ class EventedClient:
     def check_version(
         self, node_id: Any = None, timeout: float = 2, strict: bool = False
     ) -> ReleaseName:
-        """Find out which release a broker is; see KafkaClient."""
+        """Return the release of a broker; see KafkaClient."""
         if node_id is None:
             node_id = self.least_loaded_node()
         if node_id is None:
@@ -529,7 +530,7 @@ class EventedClient:
         return found
 
     def get_api_versions(self, node_id: Any = None) -> Optional[Dict[int, Tuple[int, int]]]:
-        """Return what a broker serves, None if none is connected."""
+        """Return the versions a broker serves, None if none is known."""
         for conn in self._conns.values() if node_id is None else [self._conns.get(node_id)]:
             if conn is not None and conn.versions is not None:
                 versions: Dict[int, Tuple[int, int]] = conn.versions
@@ -537,12 +538,12 @@ class EventedClient:
         return None
 
     def api_version(self, request_class: Any, max_version: Optional[int] = None) -> int:
-        """Return the highest version of a request that struct classes and broker have."""
+        """Return the highest version supported by both the struct classes and the broker."""
         classes = list(request_class)
         low, high = (self.get_api_versions() or {}).get(classes[0].API_KEY, (0, 0))
         version = min(high, len(classes) - 1, high if max_version is None else max_version)
         return max(version, min(low, len(classes) - 1))
 
     def bootstrap_connected(self) -> bool:
-        """Tell whether a bootstrap server answered (1.4)."""
+        """Return True if a bootstrap server has answered (1.4)."""
         return self._bootstrap_fails == 0

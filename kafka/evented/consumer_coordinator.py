@@ -1,9 +1,9 @@
-"""ConsumerCoordinator: a member of a group of consumers over the evented client (1.x).
+"""ConsumerCoordinator: membership in a consumer group over the evented client (1.x).
 
-Owns what consumers tell their group, the offsets of the group, and commits by interval. Joining and
-heartbeats are base_coordinator.py's, where it says who uses this; the requests for offsets and what
-their codes mean are those of KafkaConsumer (coordinator/commits/messages.py,
-coordinator/commits/error_actions.py). The listeners of the program are called in the calls of this
+Adds the consumer protocol, committed offsets and periodic commits to base_coordinator.py, which has
+joining and heartbeats, and says which programs use it. The offset requests and the meaning of their
+error codes are those of KafkaConsumer (coordinator/commits/messages.py,
+coordinator/commits/error_actions.py). The program's rebalance listeners are called in calls of this
 object.
 """
 
@@ -59,7 +59,7 @@ def _took_note(offsets: Any, response: Any) -> bool:
 
 
 class ConsumerCoordinator(BaseCoordinator):
-    """A member of a group of consumers (1.x).
+    """A member of a consumer group (1.x).
 
     Arguments: client: an evented KafkaClient; subscription: a SubscriptionState; metrics,
         metric_group_prefix: not used; configs: those of DEFAULT_CONFIG, others are ignored.
@@ -86,7 +86,7 @@ class ConsumerCoordinator(BaseCoordinator):
         super().__init__(client, metrics, metric_group_prefix, **configs)
         self._subscription = subscription
         self._adapted = adapt_assignors(self.config['assignors'])
-        self._partitions: Dict[str, int] = {}  # of each topic, as last seen
+        self._partitions: Dict[str, int] = {}  # number of each topic, as last seen
         self._auto_commit_task: Optional[AutoCommitTask] = None
         if self.config['enable_auto_commit'] and self._keeps_offsets():
             self._auto_commit_task = AutoCommitTask(
@@ -100,13 +100,13 @@ class ConsumerCoordinator(BaseCoordinator):
         cluster.request_update()
 
     def _keeps_offsets(self) -> bool:
-        """Tell whether there are offsets of the group: with a group, from 0.8.1 on."""
+        """Return True if the group can have offsets: with a group id, from 0.8.1 on."""
         return self.group_id is not None and self.config['api_version'] >= (0, 8, 1)
 
-    # ------------------------------------------------------------ what members tell
+    # ------------------------------------------------------------ the consumer protocol
 
     def protocol_type(self) -> str:
-        """Return what the kind of the group is called."""
+        """Return the protocol type of consumer groups."""
         return 'consumer'
 
     def group_protocols(self) -> List[Tuple[str, Any]]:
@@ -136,7 +136,7 @@ class ConsumerCoordinator(BaseCoordinator):
     # ------------------------------------------------------------ joining
 
     def need_rejoin(self) -> bool:
-        """Tell whether the group has to assign partitions to this member anew."""
+        """Return True if the group has to assign partitions to this member again."""
         subscription = self._subscription
         return bool(
             subscription.partitions_auto_assigned()
@@ -164,7 +164,7 @@ class ConsumerCoordinator(BaseCoordinator):
         return shares
 
     def _learn(self, topics: Any) -> None:
-        """Let the client know the partitions of topics."""
+        """Load the metadata of topics into the client."""
         future = self._client.set_topics(topics)
         ends_at = time.monotonic() + self.config['request_timeout_ms'] / 1000
         while not future.is_done and time.monotonic() < ends_at:
@@ -179,7 +179,7 @@ class ConsumerCoordinator(BaseCoordinator):
         partitions = decode_assignment(assignment)
         try:
             subscription.assign_from_subscribed(partitions)
-        except ValueError as error:  # what was subscribed to changed meanwhile
+        except ValueError as error:  # the subscription changed meanwhile
             log.info('group %s assigned what is not wanted any more: %s', self.group_id, error)
             self.rejoin_needed = True
             return
@@ -192,7 +192,7 @@ class ConsumerCoordinator(BaseCoordinator):
         self._tell('on_partitions_assigned', set(subscription.assigned_partitions()))
 
     def _tell(self, what: str, partitions: Any) -> None:
-        """Call the program's listener; what it raises is logged (1.x)."""
+        """Call the program's rebalance listener; what it raises is logged (1.x)."""
         listener = self._subscription.listener
         if listener is None:
             return
@@ -202,7 +202,7 @@ class ConsumerCoordinator(BaseCoordinator):
             log.exception('%s() of the listener of group %s failed', what, self.group_id)
 
     def _handle_metadata_update(self, cluster: ClusterMetadata) -> None:
-        """Take note of topics that a pattern matches now, and of new partitions."""
+        """Subscribe to topics that a pattern now matches; rejoin when partition counts change."""
         subscription = self._subscription
         if not subscription.partitions_auto_assigned():
             return
@@ -219,7 +219,7 @@ class ConsumerCoordinator(BaseCoordinator):
         self._partitions = counts
         if self.config['api_version'] >= (0, 9) and self.group_id is not None:
             subscription.mark_for_reassignment()
-        else:  # nobody assigns: all of them are this consumer's
+        else:  # no group, or before 0.9: this consumer gets all partitions
             subscription.assign_from_subscribed(
                 [TopicPartition(topic, n) for topic, count in counts.items() for n in range(count)]
             )
@@ -227,9 +227,9 @@ class ConsumerCoordinator(BaseCoordinator):
     # ------------------------------------------------------------ committed offsets
 
     def refresh_committed_offsets_if_needed(self) -> None:
-        """Ask for the committed offsets of the assignment, if they may have changed.
+        """Request the committed offsets of the assignment, if they may have changed.
 
-        They are the ``committed`` of each state. Raises as fetch_committed_offsets().
+        They are stored as ``committed`` of each state. Raises as fetch_committed_offsets().
         """
         subscription = self._subscription
         if not subscription.needs_fetch_committed_offsets:
@@ -243,9 +243,9 @@ class ConsumerCoordinator(BaseCoordinator):
     def fetch_committed_offsets(
         self, partitions: Iterable[TopicPartition]
     ) -> Dict[TopicPartition, OffsetAndMetadata]:
-        """Return the committed offsets of partitions, of those that have one.
+        """Return the committed offsets of the partitions that have one.
 
-        Raises what a broker says for good, and KafkaTimeoutError after request_timeout_ms.
+        Raises non-retriable errors of a broker, and KafkaTimeoutError after request_timeout_ms.
         """
         left = list(partitions)
         found: Dict[TopicPartition, OffsetAndMetadata] = {}
@@ -266,10 +266,10 @@ class ConsumerCoordinator(BaseCoordinator):
         return fetch_trouble(self.group_id, asked, answer.error_code, answer.codes)
 
     def commit_offsets_sync(self, offsets: Offsets) -> None:
-        """Commit offsets: {TopicPartition: OffsetAndMetadata}; nothing to do for none.
+        """Commit offsets, {TopicPartition: OffsetAndMetadata}; an empty dict has no effect.
 
-        Raises CommitFailedError when the group went on without this member, which joins anew; what
-        a broker says for good; KafkaTimeoutError after request_timeout_ms.
+        Raises CommitFailedError if the group has rebalanced without this member, which rejoins;
+        non-retriable errors of a broker; KafkaTimeoutError after request_timeout_ms.
         """
         if offsets:
             self._repeat(lambda: self._commit_once(offsets))
@@ -288,7 +288,7 @@ class ConsumerCoordinator(BaseCoordinator):
         return commit_request(self.group_id, offsets, who, {}, version), version
 
     def _judge(self, offsets: Offsets, answer: Any) -> Optional[Trouble]:
-        """Do what the answer to a commit demands."""
+        """Apply the response to a commit; return the trouble that it reports, if any."""
         codes = committed_codes(answer, {})
         trouble = commit_trouble(self.group_id, offsets, codes, self.generation)
         for partition, code in codes.items():
@@ -306,7 +306,7 @@ class ConsumerCoordinator(BaseCoordinator):
         return trouble
 
     def _repeat(self, once: Callable[[], Optional[Trouble]]) -> None:
-        """Make an exchange until it is done. Raises what no repetition cures."""
+        """Repeat an exchange until it succeeds. Raises errors that no retry can cure."""
         ends_at = time.monotonic() + self.config['request_timeout_ms'] / 1000
         while True:
             try:
@@ -331,11 +331,11 @@ class ConsumerCoordinator(BaseCoordinator):
     def commit_offsets_async(
         self, offsets: Offsets, callback: Optional[Callable[[Any, Any], Any]] = None
     ) -> Future:
-        """Commit offsets without waiting; it is tried once.
+        """Commit offsets without waiting, in a single attempt.
 
-        Arguments: callback: called by a later poll() of the client with the offsets, and True or
+        Arguments: callback: called in a later poll() of the client with the offsets, and True or
         the error; None for default_offset_commit_callback.
-        Returns: the future of that.
+        Returns: a future of True; it fails with the error.
         """
         told = callback or self.config['default_offset_commit_callback']
         future = Future()
@@ -343,7 +343,7 @@ class ConsumerCoordinator(BaseCoordinator):
         if not offsets:
             return future.success(True)
         if self.coordinator_unknown():
-            # Who may not block cannot look it up: the next call that may does.
+            # An asynchronous call must not block, so the next call that may block looks it up.
             self._client.schedule(functools.partial(self._refuse, future), time.time())
             return future
         self._send_commit(offsets, future)
@@ -373,10 +373,10 @@ class ConsumerCoordinator(BaseCoordinator):
         self.coordinator_dead(error)
         future.failure(error)
 
-    # ------------------------------------------------------------ ends
+    # ------------------------------------------------------------ closing
 
     def _maybe_auto_commit_offsets_sync(self) -> None:
-        """Commit what was read, if that is automatic; what fails is logged."""
+        """Commit the consumed offsets if auto-commit is enabled; errors are logged."""
         if self._auto_commit_task is None:
             return
         try:
@@ -385,9 +385,9 @@ class ConsumerCoordinator(BaseCoordinator):
             log.error('group %s: offsets were not committed: %s', self.group_id, error)
 
     def close(self) -> None:
-        """Commit if that is automatic, and leave the group; raises nothing of brokers.
+        """Commit if auto-commit is enabled, and leave the group; broker errors are logged.
 
-        Called again it does nothing.
+        Called again it has no effect.
         """
         if self._listener is None:
             return
@@ -400,9 +400,9 @@ class ConsumerCoordinator(BaseCoordinator):
 
 
 class AutoCommitTask:
-    """Commits by interval, by the client's poll().
+    """Commits periodically, during the client's poll().
 
-    Arguments: coordinator: whose; interval: seconds. Attributes: as AutoCommit has them.
+    Arguments: coordinator: the member; interval: seconds.
     """
 
     def __init__(self, coordinator: ConsumerCoordinator, interval: float) -> None:
@@ -413,18 +413,18 @@ class AutoCommitTask:
         self._enabled = False
 
     def enable(self) -> None:
-        """Begin, or begin the interval anew."""
+        """Start periodic commits, or restart the interval."""
         self._enabled = True
         self._times.reset(time.time())
         self._client.schedule(self, self._times.next_at)
 
     def disable(self) -> None:
-        """Commit no more."""
+        """Stop periodic commits."""
         self._enabled = False
         self._client.unschedule(self)
 
     def __call__(self) -> None:
-        """Commit if it is time."""
+        """Commit if it is due."""
         coordinator = self._of()
         if coordinator is None or not self._enabled:
             return
@@ -443,7 +443,7 @@ class AutoCommitTask:
 
 
 class _Listener:
-    """Tells a coordinator of metadata, without keeping it alive. Arguments: tell: its method."""
+    """Calls a coordinator's method on new metadata. Arguments: tell: a weak reference to it."""
 
     def __init__(self, tell: weakref.WeakMethod[Callable[[ClusterMetadata], None]]) -> None:
         self._tell = tell

@@ -1,8 +1,8 @@
-"""Fetcher: what a consumer reads, over the evented client (1.x).
+"""Fetcher: fetches records for a consumer over the evented client (1.x).
 
-Owns the fetching of programs that drive the KafkaClient of client.py themselves: nothing happens
-but in the calls of this object and in ``poll()`` of the client. KafkaConsumer has another one
-(consumer/fetch/manager.py), which asks ahead and in newer versions; decoding is the same
+For programs that drive the KafkaClient of client.py themselves: all work is done in calls of this
+object and in ``poll()`` of the client. KafkaConsumer uses consumer/fetch/manager.py instead, which
+prefetches and uses newer request versions; decoding is the same
 (consumer/fetch/completed_fetch.py).
 """
 
@@ -36,18 +36,18 @@ from kafka.structs import ConsumerRecord, TopicPartition
 if TYPE_CHECKING:
     from kafka.client import KafkaClient
 
-#: What programs import from here; all but the first lives elsewhere.
+#: What programs import from here; all except Fetcher are defined elsewhere.
 __all__ = ['ConsumerRecord', 'Fetcher', 'NoOffsetForPartitionError', 'RecordTooLargeError']
 
 log = logging.getLogger('kafka.consumer.fetcher')
 
 _OUT_OF_RANGE, _TOPIC_FORBIDDEN = OffsetOutOfRangeError.errno, TopicAuthorizationFailedError.errno
-#: What was asked of a partition: its token, and the offset.
+#: For each partition in a request: its token, and the requested offset.
 _Asked = Dict[TopicPartition, Tuple[int, int]]
 
 
 class Fetcher:
-    """Fetches what a subscription may fetch (1.x).
+    """Fetches the fetchable partitions of a subscription (1.x).
 
     Arguments: client: an evented KafkaClient; subscriptions: a SubscriptionState; metrics,
     metric_group_prefix: not used; configs: those of DEFAULT_CONFIG, others are ignored.
@@ -88,12 +88,12 @@ class Fetcher:
             len(self._in_flight),
         )
 
-    # ------------------------------------------------------------ asking
+    # ------------------------------------------------------------ requests
 
     def init_fetches(self) -> List[Future]:
-        """Ask each leader that is not asked already; return the futures of these requests.
+        """Send a fetch to each leader without one in flight; return the futures of these requests.
 
-        While records of partitions that are not paused wait to be handed out nobody is asked.
+        While records of partitions that are not paused are buffered, nothing is sent.
         """
         if self._not_paused():
             return []
@@ -112,7 +112,7 @@ class Fetcher:
         ]
 
     def in_flight_fetches(self) -> bool:
-        """Tell whether a broker is being asked."""
+        """Return True if a fetch is in flight."""
         return bool(self._in_flight)
 
     def _send(self, node_id: Any, asked: _Asked) -> Future:
@@ -197,7 +197,7 @@ class Fetcher:
             self._parked.append(fetch)
 
     def _refused(self, partition: TopicPartition, offset: int, code: int) -> None:
-        """Take note of an error of a partition."""
+        """Handle an error code of a partition."""
         error = for_code(code)
         if code == _OUT_OF_RANGE and self._subscriptions.has_default_offset_reset_policy():
             self._subscriptions.need_offset_reset(partition)
@@ -210,10 +210,10 @@ class Fetcher:
         else:
             log.warning('%s cannot be fetched: %s', named([partition]), error.__name__)
 
-    # ------------------------------------------------------------ handing out
+    # ------------------------------------------------------------ records
 
     def fetched_records(self) -> Dict[TopicPartition, List[ConsumerRecord]]:
-        """Return what has come, by partition; the positions move behind it.
+        """Return the buffered records, by partition, and advance the positions past them.
 
         Raises: OffsetOutOfRangeError, TopicAuthorizationFailedError, RecordTooLargeError, each
         once; CorruptRecordError and what a deserializer raises, with the position left there.
@@ -225,7 +225,7 @@ class Fetcher:
                 records = self._taken(fetch, None)
             except Exception:
                 if found:
-                    break  # what came before is handed out first; the next call raises this
+                    break  # the records before it are returned first; the next call raises this
                 raise
             if records:
                 found.setdefault(fetch.partition, []).extend(records)
@@ -236,7 +236,7 @@ class Fetcher:
         return [fetch for fetch in self._parked if not is_paused(fetch.partition)]
 
     def _taken(self, fetch: CompletedFetch, most: Optional[int]) -> List[ConsumerRecord]:
-        """Return records of a fetch, none if the position is another by now."""
+        """Return records of a fetch, none if the position has changed since."""
         records: List[ConsumerRecord] = []
         if self._is_current(fetch.partition, fetch.token, fetch.position):
             records = fetch.take(most)
@@ -254,9 +254,9 @@ class Fetcher:
         return self
 
     def __next__(self) -> ConsumerRecord:
-        """Return the next record that has come; the position moves behind it.
+        """Return the next buffered record, and advance the position past it.
 
-        Raises: StopIteration when none has; as fetched_records().
+        Raises: StopIteration if none is buffered; as fetched_records().
         """
         self._raise_errors()
         for fetch in self._not_paused():
@@ -268,9 +268,9 @@ class Fetcher:
     # ------------------------------------------------------------ positions
 
     def update_fetch_positions(self, partitions: Iterable[TopicPartition]) -> None:
-        """Give a position to each partition that has none: the committed one, or by policy.
+        """Set the position of each partition without one: the committed offset, or by policy.
 
-        Raises: NoOffsetForPartitionError where there is neither; what a broker says for good;
+        Raises: NoOffsetForPartitionError if there is neither; non-retriable errors of a broker;
         KafkaTimeoutError after request_timeout_ms.
         """
         for partition in partitions:
@@ -292,7 +292,7 @@ class Fetcher:
             self._subscriptions.seek(partition, self._offset(partition, timestamp))
 
     def _offset(self, partition: TopicPartition, timestamp: int) -> int:
-        """Ask for an offset by time until it is told."""
+        """Look up an offset by time; retry until a broker returns it."""
         ends_at = time.monotonic() + self.config['request_timeout_ms'] / 1000
         while True:
             try:

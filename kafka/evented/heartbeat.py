@@ -1,6 +1,6 @@
-"""Heartbeat: when the next heartbeat of a member is due, as programs of 1.x found it.
+"""Heartbeat: when the next heartbeat of a member is due, with the interface of 1.x.
 
-Owns the one clock of base_coordinator.py. The members of KafkaConsumer have a machine of their own
+Used by base_coordinator.py. The members of KafkaConsumer have a state machine of their own
 (coordinator/classic/state_machine.py).
 """
 
@@ -16,10 +16,10 @@ __all__ = ['Heartbeat']
 
 
 class Heartbeat:
-    """Counts the time since heartbeats (1.x). Times that come out are seconds.
+    """Measures the time since heartbeats (1.x). Returned times are in seconds.
 
     Arguments: heartbeat_interval_ms; session_timeout_ms; others are ignored.
-    Raises InvalidOptionError, an AssertionError, for an interval above the time-out.
+    Raises InvalidOptionError, an AssertionError, if the interval exceeds the time-out.
 
     Attributes: config; interval, timeout: seconds; last_send, last_receive, last_reset: seconds
     since the epoch, minus infinity for never.
@@ -43,25 +43,25 @@ class Heartbeat:
         self.last_reset = time.time()
 
     def ttl(self) -> float:
-        """Return in how many seconds the next heartbeat is due, 0 for now."""
+        """Return the seconds until the next heartbeat is due, 0 for now."""
         return max(0.0, max(self.last_send, self.last_reset) + self.interval - time.time())
 
     def should_heartbeat(self) -> bool:
-        """Tell whether it is due."""
+        """Return True if a heartbeat is due."""
         return self.ttl() == 0
 
     def session_expired(self) -> bool:
-        """Tell whether the coordinator was not heard of for the session time-out."""
+        """Return True if the coordinator has not answered within the session time-out."""
         return time.time() - max(self.last_receive, self.last_reset) > self.timeout
 
     def sent_heartbeat(self) -> None:
-        """Note that one was sent now."""
+        """Record that a heartbeat was sent now."""
         self.last_send = time.time()
 
     def received_heartbeat(self) -> None:
-        """Note that the coordinator was heard of now."""
+        """Record that the coordinator answered now."""
         self.last_receive = time.time()
 
     def reset_session_timeout(self) -> None:
-        """Begin the session anew, as after joining."""
+        """Restart the session time-out, as after joining."""
         self.last_reset = time.time()

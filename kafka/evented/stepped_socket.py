@@ -1,8 +1,8 @@
-"""A socket that is connected step by step, each time its BrokerConnection is called.
+"""SteppedSocket: a socket that is connected step by step, in calls of its BrokerConnection.
 
 It drives the connect conversation (net/connect.py) without waiting, tries the addresses of the
-broker one after the other, and carries bytes. What it waits for is names that are looked up, the
-system that takes bytes, and the responses of a login that is renewed. One thread at a time.
+broker one after the other, and sends and receives bytes. It blocks only for name look-ups, for
+writes, and for the responses of a re-authentication. One thread at a time.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ from kafka.protocol.negotiation import BrokerVersions
 
 __all__ = ['NameNotResolved', 'Progress', 'SteppedSocket']
 
-#: What SteppedSocket.begin() raises for a name that cannot be looked up.
+#: Raised by SteppedSocket.begin() for a name that cannot be resolved.
 NameNotResolved = socket.gaierror
 
-READ_BYTES = 256 * 1024  # at once, of encrypted bytes
+READ_BYTES = 256 * 1024  # of encrypted bytes per read
 
-# What connect_ex() says while it goes on; 10022 is Windows'.
+# Results of connect_ex() while it continues; 10022 is that of Windows.
 _UNDER_WAY = (errno.EINPROGRESS, errno.EALREADY, errno.EWOULDBLOCK, 10022)
 
 Address = Tuple[int, str, int]
 
 
 class Progress(enum.Enum):
-    """What a step of SteppedSocket came to."""
+    """The result of a step of SteppedSocket."""
 
     IDLE = 'nothing has come'
     MOVED = 'waits for more'
@@ -68,9 +68,9 @@ class SteppedSocket:
     they are needed.
 
     Attributes: host: the address in use; sock: the socket, None without one; versions: of the
-    broker, as its login or a question told them, None: not known; renew_at: when to log in again,
-    monotonic seconds, None: never; is_secured; peer_ended: whether the last step was about a broker
-    that closed the connection or said nothing for too long.
+    broker, from its login or from ask_versions(), None if unknown; renew_at: when to log in again,
+    monotonic seconds, None for never; is_secured; peer_ended: whether the last step was about a
+    broker that closed the connection or did not answer in time.
     """
 
     def __init__(self, host: str, port: int, afi: int, config: Mapping[str, Any]) -> None:
@@ -84,12 +84,12 @@ class SteppedSocket:
         self._config = config
         security = SecuritySettings.from_options(config)
         if security.tls is not None:
-            security.context()  # what cannot be used is told now
+            security.context()  # raise errors in the options now, not while connecting
         self._security = security
         self.is_secured = not security.is_plain
         self._addresses: List[Address] = []
-        self._process = 0  # whose the socket is
-        self._target: Any = None  # what the socket connects to
+        self._process = 0  # id of the process that owns the socket
+        self._target: Any = None  # the address the socket connects to
         self._family = Family()
         self._conversation: Optional[ConnectConversation] = None
         self._forget()
@@ -98,38 +98,38 @@ class SteppedSocket:
         return '<SteppedSocket host=%s/%s port=%s>' % (self._hostname, self.host, self._port)
 
     def _forget(self) -> None:
-        """Forget what belongs to one connection."""
+        """Reset the state that belongs to one connection."""
         self.versions = None
         self.renew_at = None
-        self._steps: Optional[Steps[Any]] = None  # of the conversation that is under way
-        self._work: Optional[Work] = None  # what they wait for, besides bytes
+        self._steps: Optional[Steps[Any]] = None  # the running conversation
+        self._work: Optional[Work] = None  # blocking work that the conversation waits for
         self._silent_at: Optional[float] = None  # when the broker counts as silent
         self._layer = TransportLayer(self._write_raw)
 
-    # ------------------------------------------------------------ looking
+    # ------------------------------------------------------------ state
 
     @property
     def addresses_left(self) -> int:
-        """How many addresses of the name have not been tried in this round."""
+        """The number of addresses of the name not tried in this round."""
         return len(self._addresses)
 
     @property
     def is_talking(self) -> bool:
-        """Whether a conversation is under way."""
+        """True while a conversation is running."""
         return self._steps is not None
 
     @property
     def is_inherited(self) -> bool:
-        """Whether the socket came with a fork: its answers belong to the parent."""
+        """True if the socket was inherited through a fork: its responses belong to the parent."""
         return self.sock is not None and self._process != os.getpid()
 
     # ------------------------------------------------------------ connecting
 
     def begin(self, asks: bool) -> None:
-        """Begin to connect to the next address.
+        """Start to connect to the next address.
 
-        Arguments: asks: whether the broker is asked for its versions, where no login does that.
-        Raises NameNotResolved; KafkaConnectionError where the system has no socket.
+        Arguments: asks: whether to request the broker's versions if no login does.
+        Raises NameNotResolved; KafkaConnectionError if no socket can be created.
         """
         self.close()
         self._converse(VersionsAsked.WITHOUT_LOGIN if asks else VersionsAsked.BY_LOGIN)
@@ -138,7 +138,7 @@ class SteppedSocket:
         self._open_socket()
 
     def ask_versions(self) -> Progress:
-        """Begin to ask for the versions on a connection that is ready; goes on as begin()."""
+        """Start to request the versions on a ready connection; continue with step()."""
         self.peer_ended = False
         self._converse(VersionsAsked.WITHOUT_LOGIN)
         self._steps = self._asking()
@@ -146,7 +146,7 @@ class SteppedSocket:
 
     def _converse(self, asks: VersionsAsked) -> None:
         if self._family.lists_versions:
-            self._family = Family()  # an older broker may have taken the place of this one
+            self._family = Family()  # an older broker may have replaced this one
         self._conversation = ConnectConversation(
             NetSettings(client_id=self._config['client_id'], security=self._security),
             self._hostname,
@@ -186,12 +186,12 @@ class SteppedSocket:
         return False
 
     def start(self) -> Progress:
-        """Take the first steps on a socket that is connected. Raises as step()."""
+        """Take the first steps on a connected socket. Raises as step()."""
         self.peer_ended = False
         return self._go_on(None)
 
     def step(self) -> Progress:
-        """Take the next steps if the broker has sent something. Raises OSError, KafkaError."""
+        """Take the next steps if the broker has sent bytes. Raises OSError, KafkaError."""
         if self._work is not None:
             if not self._work.is_done:
                 return Progress.IDLE
@@ -222,7 +222,7 @@ class SteppedSocket:
         return self._go_on(None)
 
     def _go_on(self, result: Any, error: Optional[Exception] = None) -> Progress:
-        """Give the conversation a result or an error, and do what it wants until it has to wait."""
+        """Pass a result or an error to the conversation; perform its actions until it must wait."""
         assert self._steps is not None
         try:
             action = self._steps.send(result) if error is None else self._steps.throw(error)
@@ -243,7 +243,7 @@ class SteppedSocket:
         return Progress.MOVED
 
     def _waits_for(self, action: Action) -> bool:
-        """Return True for what step() goes on with, after it has begun to wait for it."""
+        """Return True for an action that step() completes later, and start waiting for it."""
         if isinstance(action, RunBlocking):
             self._work = Work(action.function)
             return True
@@ -255,7 +255,7 @@ class SteppedSocket:
         return isinstance(action, ReceiveBytes)
 
     def _do(self, steps: Steps[Any], action: Action) -> Action:
-        """Do an action that needs no waiting; return the next one."""
+        """Perform an action that needs no waiting; return the next one."""
         result = None
         try:
             if isinstance(action, SendBytes):
@@ -272,9 +272,9 @@ class SteppedSocket:
     # ------------------------------------------------------------ sockets and addresses
 
     def _reopen(self) -> Progress:
-        """Open another socket to the same address; the conversation goes on once it is connected.
+        """Open another socket to the same address; the conversation continues once it is connected.
 
-        Raises KafkaConnectionError where the system has no socket.
+        Raises KafkaConnectionError if no socket can be created.
         """
         self._drop()
         if self._afi == socket.AF_UNSPEC and not self._names_stay():
@@ -313,7 +313,7 @@ class SteppedSocket:
         return address.host, address.port
 
     def _next_address(self) -> Address:
-        if not 0 <= int(self._port) <= MAX_PORT:  # which the system would take modulo 65536
+        if not 0 <= int(self._port) <= MAX_PORT:  # the system would take it modulo 65536
             told = '%s:%s: ports end at %d' % (self._hostname, self._port, MAX_PORT)
             raise socket.gaierror(socket.EAI_SERVICE, told)
         if self._afi != socket.AF_UNSPEC or self._names_stay():
@@ -333,14 +333,14 @@ class SteppedSocket:
         return self._addresses.pop(0)
 
     def _names_stay(self) -> bool:
-        """Return True if the name of the broker is for a proxy to look up."""
+        """Return True if the proxy resolves the name of the broker."""
         url = self._security.proxy
         return url is not None and proxy.resolves_names(url)
 
     # ------------------------------------------------------------ bytes
 
     def write(self, data: bytes) -> None:
-        """Write all bytes, waiting for the system at most as long as a request may take.
+        """Write all bytes, blocking at most request_timeout_ms.
 
         Raises OSError, KafkaConnectionError.
         """
@@ -362,7 +362,7 @@ class SteppedSocket:
             sock.setblocking(False)
 
     def _set_waiting(self, seconds: float) -> None:
-        """Let calls of the socket wait; one that a program brought may know no limits."""
+        """Make socket calls block; a socket that a program replaced may not support time-outs."""
         limit = getattr(self.sock, 'settimeout', None)
         if limit is None:
             self.sock.setblocking(True)
@@ -370,9 +370,9 @@ class SteppedSocket:
             limit(seconds)
 
     def receive(self, most: int) -> Optional[bytes]:
-        """Return bytes that have come, b'' at the end of the stream, None if there are none.
+        """Return received bytes, b'' at the end of the stream, None if there are none.
 
-        Arguments: most: how many, of a connection without TLS. Raises OSError, KafkaError.
+        Arguments: most: the maximum number of bytes, without TLS. Raises OSError, KafkaError.
         """
         layer = self._layer
         if not layer.is_encrypted:
@@ -393,9 +393,9 @@ class SteppedSocket:
     # ------------------------------------------------------------ renewing a login
 
     def renew_login(self, seconds: float) -> None:
-        """Log in once more, waiting for each response so many seconds (KIP-368).
+        """Re-authenticate, waiting at most `seconds` for each response (KIP-368).
 
-        No response may be outstanding. Raises OSError, KafkaError.
+        No response may be pending. Raises OSError, KafkaError.
         """
         assert self._conversation is not None and self.versions is not None
         steps = self._conversation.renew_login(self.versions)
@@ -429,7 +429,7 @@ class SteppedSocket:
     # ------------------------------------------------------------ closing
 
     def close(self) -> None:
-        """Close the socket and forget the conversation. Raises nothing."""
+        """Close the socket and drop the conversation. Raises nothing."""
         self._drop()
         self._forget()
 

@@ -73,7 +73,7 @@ def _refuse(text: str, *details: Any) -> None:
 
 
 def _settle_idempotence(options: Any) -> None:
-    """Disable idempotence if it was not asked for and another option rules it out."""
+    """Disable idempotence if it was not requested and another option excludes it."""
     given = options.given
     is_transactional = options['transactional_id'] is not None
     is_asked_for = is_transactional or 'enable_idempotence' in given

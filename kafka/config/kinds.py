@@ -242,7 +242,7 @@ def without_protocol(address: str) -> str:
     return rest
 
 
-#: What may come before a port: an IPv6 address with '::' or all groups, and perhaps a zone.
+#: Hosts that may precede a port: an IPv6 address with '::' or all groups, and perhaps a zone.
 _SHORT_IPV6 = re.compile(r'(?!.*::.*::)(?=.*::)[0-9a-fA-F:]*(?:[0-9a-fA-F]|::)(?:%[^:]+)?')
 _WHOLE_IPV6 = re.compile(r'(?:[0-9a-fA-F]{1,4}:){7}[0-9a-fA-F]{1,4}(?:%[^:]+)?')
 _LIKELY_PORT = re.compile(r'[1-9][0-9]{3,4}')

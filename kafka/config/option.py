@@ -1,6 +1,6 @@
 """The rows of the option table, the faces (public classes that take options), and the dialects.
 
-A dialect is an era of earlier releases, named after one of them. The rows themselves are in
+A dialect is a range of earlier releases, named after one of them. The rows themselves are in
 ``shared_table.py``, ``producer_table.py`` and so on.
 """
 
@@ -11,7 +11,7 @@ from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple, Union
 
 from kafka.config.kinds import Kind
 
-#: The eras, oldest first. The defaults of the options are those that suit programs of all eras.
+#: The dialects, oldest first. The defaults without a dialect suit programs of all of them.
 DIALECTS = ('0.9.5', '1.2', '1.4', '2.0', '2.3', '3.0')
 
 
@@ -67,8 +67,8 @@ class Option(NamedTuple):
     def default_for(self, face: Face, dialect: Optional[str] = None) -> Any:
         """Return the default.
 
-        dialect: one of DIALECTS; None for programs of no particular era. 0.9.5, which had none of
-        these clients, means the same.
+        dialect: one of DIALECTS; None for the usual defaults. 0.9.5, which had none of these
+        clients, means the same.
         """
         if dialect not in (None, DIALECTS[0]):
             at = DIALECTS.index(dialect)

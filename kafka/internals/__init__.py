@@ -1,1 +1,1 @@
-"""What every part of the package may use and no program needs: no name here is promised."""
+"""Private helpers for all parts of the package; no name here is part of the public interface."""

@@ -1,7 +1,7 @@
 """Clean-up at the end of a block that never replaces the exception which ended the block.
 
-Called by the ``__exit__`` methods of clients and by calls that have something left to finish. Used
-in the caller's thread; no locks.
+Called by the ``__exit__`` methods of clients and by calls that have to finish something. Runs in
+the caller's thread; no locks.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ log = logging.getLogger(__name__)
 
 
 def clean_up(call: Callable[[], Any], error: Optional[BaseException]) -> None:
-    """Make a call; log what it raises if an error is on its way to the program already.
+    """Make a call; if the block was ended by an error already, log what the call raises.
 
-    Arguments: error: what ended the block, None if nothing did.
-    Raises: what the call raises if `error` is None; in any case what is no Exception, such as a
-        second KeyboardInterrupt.
+    Arguments: error: the exception that ended the block, None if there was none.
+    Raises: what the call raises if `error` is None; always exceptions that are not an Exception,
+        such as a second KeyboardInterrupt.
     """
     if error is None:
         call()
         return
     try:
         call()
-    except Exception:  # whatever it is, the program is waiting for its own error
+    except Exception:  # any error: the program must see the one that ended the block
         log.exception('cleaning up after %s failed', type(error).__name__)
 
 
 class CleanUp:
-    """A context manager that makes a call at the end of its block, as clean_up() does.
+    """A context manager that makes a call at the end of its block, as in clean_up().
 
-    Arguments: call: without arguments.
+    Arguments: call: takes no arguments.
     """
 
     __slots__ = ('_call',)

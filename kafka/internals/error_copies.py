@@ -1,8 +1,8 @@
 """Copies of an error that several callers raise, one for each. Pure.
 
-Called by futures and by what fails several waiters at once. Raising an exception object adds
-entries to its traceback and sets its context: of an object that 800 callers raise, the last one
-would log the tracebacks of all.
+Called by futures and by code that fails several waiters with one error. Raising an exception object
+adds entries to its traceback and sets its context: if 800 callers raised the same object, the last
+one would log the tracebacks of all.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _E = TypeVar('_E', bound=BaseException)
 def unraised_copy(error: _E) -> _E:
     """Return an equal error with the same causes, without a traceback.
 
-    An error of another package may have more than arguments and attributes: it is returned itself.
+    An error of another package may hold more than arguments and attributes: it is returned itself.
     """
     if not isinstance(error, KafkaError):
         return error

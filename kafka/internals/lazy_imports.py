@@ -1,8 +1,8 @@
-"""Imports that wait until something is first needed, kept apart from forks.
+"""Imports on first use that are safe with forks.
 
-Owns the one lock that a late import holds and a fork takes. Sequence without it: a thread imports a
-module; another one forks; the child, which has no such thread, imports the same module and waits
-for ever. What is imported late, and why, stands where it is needed.
+A lock is held during such an import and during a fork. Without it, if one thread forks while
+another imports a module, the child, which does not have the importing thread, would wait forever
+when it imports the same module. What is imported late, and why, is explained at each use.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, Dict, Mapping
 
-# Reentrant: a module may import another one late while it is imported itself.
+# Reentrant: a module may call import_late() while it is being imported itself.
 _importing = threading.RLock()
 
 if hasattr(os, 'register_at_fork'):  # not on Windows, which has no fork
@@ -25,7 +25,7 @@ if hasattr(os, 'register_at_fork'):  # not on Windows, which has no fork
 
 
 def import_late(name: str) -> ModuleType:
-    """Import a module, here or in another thread never while this process forks.
+    """Import a module; no thread of this process can fork meanwhile.
 
     Raises: what importing the module raises.
     """
@@ -34,9 +34,9 @@ def import_late(name: str) -> ModuleType:
 
 
 def look_up(module: Dict[str, Any], name: str, homes: Mapping[str, str]) -> Any:
-    """Return a name that a module gets from another one, and keep it there (PEP 562).
+    """Return a name that a module gets from another one, and store it in the module (PEP 562).
 
-    Arguments: module: its globals(); homes: of its late names, the modules that have them.
+    Arguments: module: its globals(); homes: the defining module of each of its late names.
     Raises: AttributeError for a name that is not one of them.
     """
     if name not in homes:
@@ -46,7 +46,7 @@ def look_up(module: Dict[str, Any], name: str, homes: Mapping[str, str]) -> Any:
 
 
 class LateModule:
-    """Stands for a module that is imported when something of it is first asked for."""
+    """A placeholder for a module that is imported on first access to one of its attributes."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -1,11 +1,11 @@
-"""The logger ``kafka`` of a program that has not set up logging: silent, but for errors.
+"""Handlers for the logger ``kafka`` in programs without logging set up: they show only errors.
 
-Owns two handlers. From 1.x on importing the package put a NullHandler there, so that warnings of a
-client did not reach the terminal of a program that never asked for them. Ours still lets errors
-through, as the interpreter itself would (``logging.lastResort``): records that were lost are not to
-be lost in silence. Programs of 0.9.5, which had no such handler, load no module that calls this.
-Where others start the processes, as Spark does its workers, no program can set up logging: what is
-for those lets its warnings through, too.
+Releases from 1.x on added a NullHandler on import, so that warnings of a client did not reach the
+terminal of a program that had not asked for them. QuietHandler still shows errors, as the
+interpreter itself would (``logging.lastResort``): lost records must not go unnoticed. Programs of
+0.9.5, which had no such handler, load no module that calls this. In processes that are started by
+another program, such as Spark's workers, no program can set up logging: modules made for those show
+their warnings as well (WarningHandler).
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Optional
 
 
 class QuietHandler(logging.NullHandler):
-    """Drops what is less than an error; leaves everything to the handlers of the program."""
+    """Drops records below ERROR; leaves everything else to the handlers of the program."""
 
     least, below = logging.ERROR, math.inf  # levels
 
     def handle(self, record: logging.LogRecord) -> bool:
-        """Show an error if nobody else does."""
+        """Show an error if no handler of the program does."""
         if self.least <= record.levelno < self.below and logging.lastResort is not None:
             if not _is_heard(logging.getLogger(record.name)):
                 logging.lastResort.handle(record)
@@ -29,13 +29,13 @@ class QuietHandler(logging.NullHandler):
 
 
 class WarningHandler(QuietHandler):
-    """Shows warnings as well if nobody else does; errors are for the handler of ``kafka``."""
+    """Shows warnings if no handler of the program does; QuietHandler shows the errors."""
 
     least, below = logging.WARNING, logging.ERROR
 
 
 def _is_heard(logger: Optional[logging.Logger]) -> bool:
-    """Tell whether a logger, or one that it hands its records to, has a handler of the program."""
+    """Return True if a logger, or one that it propagates to, has a handler of the program."""
     while logger is not None:
         if any(not isinstance(each, QuietHandler) for each in logger.handlers):
             return True
@@ -44,14 +44,14 @@ def _is_heard(logger: Optional[logging.Logger]) -> bool:
 
 
 def be_quiet() -> None:
-    """Put the handler in place, once."""
+    """Add the QuietHandler to the logger ``kafka``, once."""
     logger = logging.getLogger('kafka')
     if not any(isinstance(each, logging.NullHandler) for each in logger.handlers):
         logger.addHandler(QuietHandler())
 
 
 def be_heard(name: str) -> None:
-    """Let the warnings of a logger below ``kafka`` through, too. Done twice it is as done once."""
+    """Show the warnings of a logger below ``kafka`` as well. Repeated calls have no effect."""
     be_quiet()
     logger = logging.getLogger(name)
     if not any(isinstance(each, WarningHandler) for each in logger.handlers):

@@ -1,7 +1,7 @@
-"""The log's account of an exception in code of the program: callbacks, listeners, interceptors.
+"""Logging of exceptions raised by the program's own code: callbacks, listeners, interceptors.
 
-Called by what calls such code and goes on. The frames of this package that led there are left out,
-so that the traceback begins in the program.
+Used where such code is called and the client continues after its errors. The frames of this package
+at the start of the traceback are left out, so that it begins in the program.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ __all__ = ['log_program_error']
 
 
 def log_program_error(log: logging.Logger, error: BaseException, text: str, *args: Any) -> None:
-    """Log an error that code of the program raised, with the traceback of its own frames."""
+    """Log an error that code of the program raised, without this package's frames before it."""
     traceback = error.__traceback__
     while traceback is not None and _is_own(traceback.tb_frame.f_globals.get('__name__')):
         traceback = traceback.tb_next
-    # Without own frames, as of a call with wrong arguments, there is only the message.
+    # If no frame of the program is left, as for a call with wrong arguments, log only the message.
     log.error(text, *args, exc_info=(type(error), error, traceback))
 
 

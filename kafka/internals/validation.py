@@ -1,7 +1,7 @@
-"""What programs of all clients may pass, checked: names, partitions, offsets, whole numbers.
+"""Checks of arguments common to several clients: names, partitions, offsets, whole numbers.
 
-Owns the checks that several clients share, and their errors, which are AssertionErrors too, as they
-were before 3.0. Checks of records are the producer's (producer/record_checks.py).
+Their errors are AssertionErrors too, as before 3.0. Checks of records are those of the producer
+(producer/record_checks.py).
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ __all__ = [
     'where',
 ]
 
-#: Any, as float is no subclass of it to type checkers, and neither are the numbers of numpy.
+#: Any: to type checkers float is not a subclass of it, and neither are the numbers of numpy.
 _REAL: Any = numbers.Real
 _TOPIC = re.compile(r'[a-zA-Z0-9._-]{1,249}\Z')
 
 
 class ArgumentValueError(ValueError, AssertionError):
-    """An argument cannot be meant."""
+    """An argument has an invalid value."""
 
 
 class ArgumentTypeError(TypeError, AssertionError):
-    """An argument is of a wrong type."""
+    """An argument has a wrong type."""
 
 
 def check_topic(topic: Any) -> None:
-    """Raise unless it is a name that brokers take: ArgumentTypeError, ArgumentValueError."""
+    """Raise ArgumentTypeError or ArgumentValueError unless brokers accept the topic name."""
     if not isinstance(topic, str):
         raise ArgumentTypeError('topic must be str, not %s' % type(topic).__name__)
     if not _TOPIC.match(topic) or topic in ('.', '..'):
@@ -61,9 +61,9 @@ def as_int(name: str, number: Any) -> int:
 
 
 def as_milliseconds(name: str, value: Any) -> int:
-    """Return a time in milliseconds, a number of any type, as int: fractions are cut off.
+    """Return a time in milliseconds, a number of any type, as int; fractions are truncated.
 
-    So did kafka-python. Raises: ArgumentTypeError for anything else, True and False included;
+    As in kafka-python. Raises: ArgumentTypeError for anything else, True and False included;
     ArgumentValueError for NaN and infinity.
     """
     if type(value) is int:
@@ -80,8 +80,8 @@ def as_milliseconds(name: str, value: Any) -> int:
 def as_partition(partition: Any) -> TopicPartition:
     """Return a partition that was given as TopicPartition or as a plain tuple of two.
 
-    Raises: ArgumentTypeError for what is none; ArgumentValueError for a name no topic has, and for
-    a negative number.
+    Raises: ArgumentTypeError for anything else; ArgumentValueError for an invalid topic name or a
+    negative number.
     """
     if not isinstance(partition, tuple) or len(partition) != 2:
         raise ArgumentTypeError(
@@ -98,7 +98,7 @@ def as_partition(partition: Any) -> TopicPartition:
 
 
 def where(partition: TopicPartition) -> str:
-    """Return a partition as the text of an error has it."""
+    """Return a partition as text for an error message."""
     return 'topic %s partition %d' % (str(partition.topic), partition.partition)
 
 
@@ -107,11 +107,12 @@ def as_offsets(
     partition_of: Callable[[Any], TopicPartition] = as_partition,
     kind: Any = tuple,
 ) -> Dict[TopicPartition, OffsetAndMetadata]:
-    """Return what is to be committed. What no request can carry may be a client's end.
+    """Return checked offsets to commit. One that a request cannot carry could end the client.
 
-    Arguments: offsets: a dict of partitions to offsets; partition_of: makes a partition of a key,
-    or raises; kind: what offsets have to be, OffsetAndMetadata or plain tuples of two or three too.
-    Raises: ArgumentTypeError for anything else; ArgumentValueError for what no offset can be.
+    Arguments: offsets: a dict of partitions to offsets; partition_of: returns the partition of a
+    key, or raises; kind: the accepted type of offsets: OffsetAndMetadata, or any tuple of two or
+    three.
+    Raises: ArgumentTypeError for anything else; ArgumentValueError for invalid offsets.
     """
     if not isinstance(offsets, Mapping):
         raise ArgumentTypeError(

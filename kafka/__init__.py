@@ -1,7 +1,7 @@
-"""The Kafka client that Python programs never have to leave: the names programs import from here.
+"""The public names of the package: a Kafka client for Python programs of all earlier releases.
 
-Owns where each name lives, nothing else. Nothing is loaded before it is used: names and submodules
-are resolved on first access (PEP 562), so that a program pays for what it touches only.
+A table of the module that defines each name. Nothing is imported before it is used: names and
+submodules are resolved on first access (PEP 562), so that a program pays only for what it uses.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __author__ = 'The kafka-evergreen authors'
 __license__ = 'Apache License 2.0'
 __copyright__ = 'Copyright The kafka-evergreen authors'
 
-# What type checkers see. Importing typing would cost as much as all the rest of this file.
+# For type checkers. Importing typing would cost as much as all the rest of this file.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from kafka import client as client
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from kafka.structs import TopicPartition as TopicPartition
     from kafka.structs import TopicPartitionReplica as TopicPartitionReplica
 
-# What a star import brings: the names of 0.9.5, then what 1.x added.
+# Names exported by a star import: those of 0.9.5, then those added in 1.x.
 __all__ = [
     'KafkaClient',
     'KafkaConnection',
@@ -138,7 +138,7 @@ _SUBMODULES = (
 
 
 def __getattr__(name: str) -> object:
-    """Load what is asked for by its name and keep it, so that this is called once per name."""
+    """Import a name on first access and store it, so that this is called once per name."""
     found: object
     if name in _HOMES:
         found = getattr(import_module(_HOMES[name]), name)
@@ -151,5 +151,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """Name everything that can be reached, loaded or not."""
+    """Return all public names, imported or not."""
     return sorted(set(globals()) | set(_HOMES) | set(_SUBMODULES))

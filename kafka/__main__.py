@@ -1,4 +1,4 @@
-"""``python -m kafka``: finds the command that is meant. What it does is in ``kafka.cli``."""
+"""``python -m kafka``: selects a command of ``kafka.cli``."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ usage: python -m kafka COMMAND [ARGS ...]
 run      run a program of an older Python and interface as it is
 broker   run a small Kafka in pure Python, of any release
 """
-#: Each is a module of kafka.cli with a function main(args); only the one that is meant is loaded.
+#: Each is a module of kafka.cli with a function main(args); only the selected one is imported.
 COMMANDS = ('run', 'broker')
 
 
 def main(args: List[str]) -> int:
-    """Run a command. Returns: its exit status; 2 for a command that there is not."""
+    """Run a command. Returns: its exit status; 2 for an unknown command."""
     if args and args[0] in COMMANDS:
         status: int = import_late('kafka.cli.' + args[0]).main(args[1:])
         return status

@@ -1,8 +1,8 @@
-"""One error class per error code of a broker: the table, and the roots of its classes.
+"""Error classes for the error codes of brokers, one per code, and their base classes.
 
 The codes are those of Apache Kafka 4.4.0 (``org.apache.kafka.common.protocol.Errors``), the names
-of -1 and 1 to 16 those of 0.9.5. Programs import the classes from :mod:`kafka.errors`, which says
-what their flags mean.
+of -1 and 1 to 16 those of 0.9.5. Programs import the classes from :mod:`kafka.errors`, which
+documents their flags.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ kafka_errors: Dict[int, Type[BrokerResponseError]] = {}
 
 
 class BrokerResponseError(KafkaError):
-    """Root of the errors that a broker reports by a code."""
+    """Base of the errors that a broker reports by an error code."""
 
     errno: Optional[int] = None
     message: Optional[str] = None
@@ -29,7 +29,7 @@ class BrokerResponseError(KafkaError):
     def __init_subclass__(
         cls, errno: Optional[int] = None, message: Optional[str] = None, **kwargs: Any
     ) -> None:
-        """Register the class for a code; the text defaults to its name in upper snake case."""
+        """Register the class for a code; the message defaults to its name in upper snake case."""
         super().__init_subclass__(**kwargs)
         if errno is None:
             return
@@ -44,39 +44,39 @@ class BrokerResponseError(KafkaError):
 
 
 class AuthorizationError(BrokerResponseError):
-    """Root of the codes that say an access rule forbids the request."""
+    """Base of the errors for requests that an access rule forbids."""
 
 
 class RetriableBrokerError(RetriableError, BrokerResponseError):
-    """Root of the codes after which the same request may succeed."""
+    """Base of the errors after which the same request may succeed."""
 
 
 class StaleMetadataBrokerError(InvalidMetadataError, BrokerResponseError):
-    """Root of the codes after which metadata has to be refreshed."""
+    """Base of the errors after which metadata has to be refreshed."""
 
 
 class CoordinatorMovedError(RetriableBrokerError):
-    """Root of the codes after which the coordinator has to be looked up again."""
+    """Base of the errors after which the coordinator has to be looked up again."""
 
     refind_coordinator = True
 
 
 class FatalBrokerError(BrokerResponseError):
-    """Root of the codes that end the producer or the group member."""
+    """Base of the errors that end the producer or the group member."""
 
     fatal = True
 
 
-# The table: one class per code, its meaning beneath; the text is the class name's unless given.
+# The table: one class per code and its meaning; the message is derived from the name unless given.
 # fmt: off
 class NoError(BrokerResponseError, errno=0, message='NO_ERROR'):
     """The request succeeded."""
 class UnknownError(BrokerResponseError, errno=-1):
-    """The broker failed in a way it has no code for."""
+    """The broker failed in a way that has no error code."""
 class OffsetOutOfRangeError(BrokerResponseError, errno=1):
-    """The log does not hold the offset that was asked for."""
+    """The log does not contain the requested offset."""
 class InvalidMessageError(RetriableBrokerError, errno=2):
-    """A message arrived damaged or breaks a rule of its topic."""
+    """A message is corrupt or breaks a rule of its topic."""
 class UnknownTopicOrPartitionError(
         StaleMetadataBrokerError, errno=3, message='UNKNOWN_TOPIC_OR_PARTITON'):  # (sic)
     """The broker does not host this topic or partition."""
@@ -87,11 +87,11 @@ class LeaderNotAvailableError(StaleMetadataBrokerError, errno=5):
 class NotLeaderForPartitionError(StaleMetadataBrokerError, errno=6):
     """The broker does not lead (or follow) the partition."""
 class RequestTimedOutError(RetriableBrokerError, errno=7):
-    """The broker did not finish the request in the time it was given."""
+    """The broker did not finish the request in the given time."""
 class BrokerNotAvailableError(BrokerResponseError, errno=8):
-    """The broker that is needed is not alive."""
+    """The required broker is not available."""
 class ReplicaNotAvailableError(StaleMetadataBrokerError, errno=9):
-    """A replica of the partition is not alive."""
+    """A replica of the partition is not available."""
 class MessageSizeTooLargeError(BrokerResponseError, errno=10):
     """A message is larger than the topic allows."""
 class StaleControllerEpochError(BrokerResponseError, errno=11):
@@ -100,16 +100,16 @@ class OffsetMetadataTooLargeError(BrokerResponseError, errno=12):
     """The metadata text of a committed offset is too long."""
 class StaleLeaderEpochCodeError(
         StaleMetadataBrokerError, errno=13, message='STALE_LEADER_EPOCH_CODE'):
-    """The server was cut off before it could answer."""
+    """The server disconnected before it could answer."""
 class OffsetsLoadInProgressCode(
         RetriableBrokerError, errno=14, message='OFFSETS_LOAD_IN_PROGRESS_CODE'):
     """The coordinator is still loading the group's state."""
 class ConsumerCoordinatorNotAvailableCode(
         CoordinatorMovedError, errno=15, message='CONSUMER_COORDINATOR_NOT_AVAILABLE_CODE'):
-    """There is no coordinator at the moment."""
+    """The coordinator is not available."""
 class NotCoordinatorForConsumerCode(
         CoordinatorMovedError, errno=16, message='NOT_COORDINATOR_FOR_CONSUMER_CODE'):
-    """The broker asked is not the coordinator."""
+    """The broker is not the coordinator."""
 class InvalidTopicError(BrokerResponseError, errno=17):
     """The topic name is not allowed, or the topic may not be written to."""
 class RecordListTooLargeError(BrokerResponseError, errno=18):
@@ -159,15 +159,15 @@ class InvalidReplicationAssignmentError(BrokerResponseError, errno=39):
 class InvalidConfigurationError(BrokerResponseError, errno=40, message='INVALID_CONFIG'):
     """A configuration value is not acceptable."""
 class NotControllerError(RetriableBrokerError, errno=41):
-    """The broker asked is not the controller."""
+    """The broker is not the controller."""
 class InvalidRequestError(BrokerResponseError, errno=42):
-    """The broker could make no sense of the request."""
+    """The request is malformed or contradicts itself."""
 class UnsupportedForMessageFormatError(BrokerResponseError, errno=43):
-    """The log's message format cannot do this."""
+    """The log's message format does not support this."""
 class PolicyViolationError(BrokerResponseError, errno=44):
     """The request breaks a policy that the broker enforces."""
 class OutOfOrderSequenceNumberError(BrokerResponseError, errno=45):
-    """A batch came whose sequence number does not follow the last one."""
+    """The sequence number of a batch does not follow the last one."""
 class DuplicateSequenceNumberError(BrokerResponseError, errno=46):
     """The broker has this batch already."""
 class InvalidProducerEpochError(BrokerResponseError, errno=47):
@@ -179,34 +179,34 @@ class InvalidProducerIdMappingError(BrokerResponseError, errno=49):
 class InvalidTransactionTimeoutError(BrokerResponseError, errno=50):
     """The transaction time-out is above the broker's maximum."""
 class ConcurrentTransactionsError(RetriableBrokerError, errno=51):
-    """The last transaction of this producer is still being finished."""
+    """The previous transaction of this producer is still being completed."""
 class TransactionCoordinatorFencedError(BrokerResponseError, errno=52):
-    """The coordinator that sent this is no longer in charge."""
+    """The coordinator that sent this has been replaced."""
 class TransactionalIdAuthorizationFailedError(AuthorizationError, errno=53):
     """Not allowed to use the transactional id."""
 class SecurityDisabledError(BrokerResponseError, errno=54):
-    """The broker has no security features switched on."""
+    """The broker has no security features enabled."""
 class OperationNotAttemptedError(BrokerResponseError, errno=55):
-    """Not tried, because another part of the request was refused."""
+    """Not attempted, because another part of the request was refused."""
 class KafkaStorageError(StaleMetadataBrokerError, errno=56, message='KAFKA_STORAGE_ERROR'):
-    """The broker cannot reach the disk that holds the log."""
+    """The broker cannot access the disk that holds the log."""
 class LogDirNotFoundError(BrokerResponseError, errno=57):
     """The broker has no such log directory."""
 class SaslAuthenticationFailedError(FatalBrokerError, errno=58):
     """The credentials were refused."""
-    login_again = False  # whether a login on a new connection, at once, may end otherwise
+    login_again = False  # whether an immediate login on a new connection may succeed
 class UnknownProducerIdError(BrokerResponseError, errno=59):
     """The broker has forgotten this producer id."""
 class ReassignmentInProgressError(BrokerResponseError, errno=60):
     """The partition is being moved."""
 class DelegationTokenAuthDisabledError(BrokerResponseError, errno=61):
-    """Delegation tokens are not switched on."""
+    """Delegation tokens are not enabled."""
 class DelegationTokenNotFoundError(BrokerResponseError, errno=62):
-    """The broker knows no such delegation token."""
+    """The broker does not know the delegation token."""
 class DelegationTokenOwnerMismatchError(BrokerResponseError, errno=63):
-    """The delegation token belongs to somebody else."""
+    """The delegation token has another owner."""
 class DelegationTokenRequestNotAllowedError(BrokerResponseError, errno=64):
-    """Token requests are not allowed on a connection authenticated like this."""
+    """Token requests are not allowed on a connection with this authentication."""
 class DelegationTokenAuthorizationFailedError(AuthorizationError, errno=65):
     """Not allowed to use delegation tokens."""
 class DelegationTokenExpiredError(BrokerResponseError, errno=66):
@@ -220,38 +220,38 @@ class GroupIdNotFoundError(BrokerResponseError, errno=69):
 class FetchSessionIdNotFoundError(RetriableBrokerError, errno=70):
     """The broker has forgotten the fetch session."""
 class InvalidFetchSessionEpochError(RetriableBrokerError, errno=71):
-    """The fetch session is at another epoch."""
+    """The fetch session epoch is not the expected one."""
 class ListenerNotFoundError(StaleMetadataBrokerError, errno=72):
-    """The leader has no listener of the kind the request came in by."""
+    """The leader has no listener of the kind that received the request."""
 class TopicDeletionDisabledError(BrokerResponseError, errno=73):
-    """Deleting topics is not switched on."""
+    """Deleting topics is not enabled."""
 class FencedLeaderEpochError(StaleMetadataBrokerError, errno=74):
     """The leader epoch of the request is older than the broker's."""
 class UnknownLeaderEpochError(StaleMetadataBrokerError, errno=75):
     """The leader epoch of the request is newer than the broker's."""
-    refresh_metadata = False  # the broker is behind, what the client knows is right
+    refresh_metadata = False  # the broker's metadata is older than the client's
 class UnsupportedCompressionTypeError(BrokerResponseError, errno=76):
     """This version of the request cannot carry the compression of the records."""
 class StaleBrokerEpochError(BrokerResponseError, errno=77):
-    """The broker has been started anew meanwhile."""
+    """The broker has been restarted since."""
 class OffsetNotAvailableError(RetriableBrokerError, errno=78):
     """A new leader does not know the end of its log yet."""
 class MemberIdRequiredError(BrokerResponseError, errno=79):
-    """The member has to join again with the id it was given."""
+    """The member has to join again with the returned member id."""
 class PreferredLeaderNotAvailableError(StaleMetadataBrokerError, errno=80):
-    """The preferred leader is not alive."""
+    """The preferred leader is not available."""
 class GroupMaxSizeReachedError(BrokerResponseError, errno=81):
-    """The group has as many members as it may."""
+    """The group has its maximum number of members."""
 class FencedInstanceIdError(FatalBrokerError, errno=82):
     """Another member has joined with the same instance id."""
 class EligibleLeadersNotAvailableError(StaleMetadataBrokerError, errno=83):
-    """No replica that could lead is alive."""
+    """No replica that could become leader is available."""
 class ElectionNotNeededError(StaleMetadataBrokerError, errno=84):
-    """The partition has the leader it should have."""
+    """The partition already has the elected leader."""
 class NoReassignmentInProgressError(BrokerResponseError, errno=85):
     """The partition is not being moved."""
 class GroupSubscribedToTopicError(BrokerResponseError, errno=86):
-    """The group still reads the topic whose offsets should go."""
+    """The group still reads the topic whose offsets are to be deleted."""
 class InvalidRecordError(BrokerResponseError, errno=87):
     """A record breaks a rule of its topic."""
 class UnstableOffsetCommitError(RetriableBrokerError, errno=88):
@@ -261,11 +261,11 @@ class ThrottlingQuotaExceededError(RetriableBrokerError, errno=89):
 class ProducerFencedError(FatalBrokerError, errno=90):
     """A newer producer has taken over the transactional id."""
 class ResourceNotFoundError(BrokerResponseError, errno=91):
-    """There is nothing of that name."""
+    """No resource of that name exists."""
 class DuplicateResourceError(BrokerResponseError, errno=92):
-    """The request names the same thing twice."""
+    """The request names a resource twice."""
 class UnacceptableCredentialError(BrokerResponseError, errno=93):
-    """The credential does not meet the broker's demands."""
+    """The credential does not meet the broker's requirements."""
 class InconsistentVoterSetError(BrokerResponseError, errno=94):
     """The request names voters other than the configured ones."""
 class InvalidUpdateVersionError(BrokerResponseError, errno=95):
@@ -273,66 +273,66 @@ class InvalidUpdateVersionError(BrokerResponseError, errno=95):
 class FeatureUpdateFailedError(BrokerResponseError, errno=96):
     """The features could not be changed."""
 class PrincipalDeserializationFailureError(BrokerResponseError, errno=97):
-    """A forwarded request names its principal in an unreadable way."""
+    """The principal of a forwarded request cannot be decoded."""
 class SnapshotNotFoundError(BrokerResponseError, errno=98):
-    """There is no such snapshot."""
+    """The snapshot does not exist."""
 class PositionOutOfRangeError(BrokerResponseError, errno=99):
-    """The snapshot is shorter than the position asked for."""
+    """The requested position is beyond the end of the snapshot."""
 class UnknownTopicIdError(StaleMetadataBrokerError, errno=100):
-    """The broker hosts no topic of this id."""
+    """The broker hosts no topic with this id."""
 class DuplicateBrokerRegistrationError(BrokerResponseError, errno=101):
-    """A broker of this id is registered already."""
+    """A broker with this id is already registered."""
 class BrokerIdNotRegisteredError(BrokerResponseError, errno=102):
-    """No broker of this id is registered."""
+    """No broker with this id is registered."""
 class InconsistentTopicIdError(StaleMetadataBrokerError, errno=103):
     """The topic of that name has another id."""
 class InconsistentClusterIdError(BrokerResponseError, errno=104):
     """The request was meant for another cluster."""
 class TransactionalIdNotFoundError(BrokerResponseError, errno=105):
-    """The coordinator knows no such transactional id."""
+    """The coordinator does not know the transactional id."""
 class FetchSessionTopicIdError(
         RetriableBrokerError, errno=106, message='FETCH_SESSION_TOPIC_ID_ERROR'):
     """The fetch session mixes requests with and without topic ids."""
 class IneligibleReplicaError(BrokerResponseError, errno=107):
-    """The replica may not join those in sync."""
+    """The replica may not join the in-sync replicas."""
 class NewLeaderElectedError(BrokerResponseError, errno=108):
     """The change has made another replica the leader."""
 class OffsetMovedToTieredStorageError(BrokerResponseError, errno=109):
-    """The offset is only found in remote storage."""
+    """The offset is only available in remote storage."""
 class FencedMemberEpochError(BrokerResponseError, errno=110):
     """The member's epoch is not the coordinator's: it has lost its partitions."""
 class UnreleasedInstanceIdError(FatalBrokerError, errno=111):
-    """A living member still holds this instance id."""
+    """A live member still uses this instance id."""
 class UnsupportedAssignorError(FatalBrokerError, errno=112):
     """The coordinator does not know this assignor."""
 class StaleMemberEpochError(BrokerResponseError, errno=113):
-    """The member has a newer epoch meanwhile."""
+    """The member has a newer epoch by now."""
 class MismatchedEndpointTypeError(BrokerResponseError, errno=114):
-    """A broker was asked what a controller answers, or the other way round."""
+    """A request for controllers was sent to a broker, or the other way round."""
 class UnsupportedEndpointTypeError(BrokerResponseError, errno=115):
-    """This kind of endpoint cannot be asked for here."""
+    """This kind of endpoint cannot be requested here."""
 class UnknownControllerIdError(BrokerResponseError, errno=116):
-    """No controller of this id is known."""
+    """No controller with this id is known."""
 class UnknownSubscriptionIdError(BrokerResponseError, errno=117):
     """The telemetry subscription is out of date."""
 class TelemetryTooLargeError(BrokerResponseError, errno=118):
-    """The pushed telemetry is larger than the broker takes."""
+    """The pushed telemetry is larger than the broker accepts."""
 class InvalidRegistrationError(BrokerResponseError, errno=119):
     """The controller refused the registration."""
 class TransactionAbortableError(BrokerResponseError, errno=120):
-    """The transaction can only be aborted; the producer lives on."""
+    """The transaction can only be aborted; the producer can continue."""
 class InvalidRecordStateError(BrokerResponseError, errno=121):
     """A share group's record cannot be acknowledged like this."""
 class ShareSessionNotFoundError(RetriableBrokerError, errno=122):
     """The broker has forgotten the share session."""
 class InvalidShareSessionEpochError(RetriableBrokerError, errno=123):
-    """The share session is at another epoch."""
+    """The share session epoch is not the expected one."""
 class FencedStateEpochError(BrokerResponseError, errno=124):
     """A newer state of the share partition is known."""
 class InvalidVoterKeyError(BrokerResponseError, errno=125):
     """The voter key is not the receiver's."""
 class DuplicateVoterError(BrokerResponseError, errno=126):
-    """The voter is in the set already."""
+    """The voter is already in the set."""
 class VoterNotFoundError(BrokerResponseError, errno=127):
     """The voter is not in the set."""
 class InvalidRegularExpressionError(FatalBrokerError, errno=128):
@@ -346,13 +346,13 @@ class StreamsInvalidTopologyEpochError(BrokerResponseError, errno=131):
 class StreamsTopologyFencedError(BrokerResponseError, errno=132):
     """The streams group runs a newer topology."""
 class ShareSessionLimitReachedError(RetriableBrokerError, errno=133):
-    """The broker has as many share sessions as it may."""
+    """The broker has its maximum number of share sessions."""
 class GroupDeletionFailedError(BrokerResponseError, errno=134):
     """The group could not be deleted."""
 class StreamsTopologyDescriptionUpdateFailedError(BrokerResponseError, errno=135):
     """The description of a streams topology could not be stored."""
 class ControllerIdNotRegisteredError(BrokerResponseError, errno=136):
-    """No controller of this id is registered."""
+    """No controller with this id is registered."""
 # fmt: on
 
 
@@ -361,17 +361,17 @@ class IncompatibleBrokerVersion(UnsupportedVersionError):
 
 
 class FencedEpochError(ProducerFencedError, InvalidProducerEpochError):
-    """A leader knows a newer epoch of the transactional id, made by whom it cannot say."""
+    """A leader knows a newer epoch of the transactional id, but not which producer uses it."""
 
-    errno, message, fatal = 47, 'INVALID_PRODUCER_EPOCH', False  # the coordinator can say
+    errno, message, fatal = 47, 'INVALID_PRODUCER_EPOCH', False  # the coordinator can say which
 
 
 class CommitInRebalanceError(CommitFailedError, RebalanceInProgressError):
-    """The group rebalances: what is still owned after it can be committed then.
+    """The group rebalances: partitions still owned afterwards can be committed then.
 
     1.x and 2.x raised the first of its bases, Java the second.
     """
 
 
 class UnrecognizedBrokerError(UnknownError):
-    """A code that is newer than this table; ``errno`` tells which."""
+    """An error code that is newer than this table; it is the class attribute ``errno``."""

@@ -1,11 +1,11 @@
 """KafkaClient: the blocking client of 0.9.5, or the evented one of 1.x and 2.x.
 
-The arguments decide: hosts mean the former, keywords alone the latter. The blocking client takes
-topics, groups and hosts as bytes, and each thread has connections of its own. The evented client's
-calls go to an ``EventedClient`` (kafka/evented/client.py), which is loaded only then. The blocking
-one makes and reads bytes by ``KafkaProtocol`` and carries them by ``KafkaConnection``, both looked
-up as globals of this module when they are needed; everything else it shares with ``SimpleClient``
-(kafka/blocking/base_client.py).
+The constructor's arguments decide: with hosts it is the blocking client, with keywords only the
+evented one. The blocking client takes topics, groups and hosts as bytes, and each thread has
+connections of its own. It encodes and decodes with ``KafkaProtocol`` and connects with
+``KafkaConnection``, both looked up as globals of this module on use, so that programs can replace
+them; everything else it shares with ``SimpleClient`` (kafka/blocking/base_client.py). Calls of the
+evented client are delegated to an ``EventedClient`` (kafka/evented/client.py), imported on demand.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# The classes themselves: the globals of these names may be replaced, and are not asked about their
-# kind.
+# The classes themselves: a program may replace the globals of these names, also by objects that are
+# not classes.
 _OwnConnection = KafkaConnection
 _OwnProtocol = KafkaProtocol
 
-# What makes and reads the bytes of requests with records. While nothing of it is replaced, such a
-# request need not become the bytes of an old version in between.
+# The methods that encode and decode requests with records. While none is replaced, such a request
+# need not be encoded in an old version first.
 _OWN_METHODS = {
     name: vars(KafkaProtocol)[name]
     for name in (
@@ -74,14 +74,14 @@ _OWN_METHODS = {
         '_decode_message',
     )
 }
-# All of them at once: each by itself would be dear in every request.
+# One call gets all of them: one call for each would slow down every request.
 _methods = operator.itemgetter(*_OWN_METHODS)
 
 
 def _told_by_the_call(init: Callable[..., None]) -> Callable[..., None]:
     """Choose the client by the arguments: without any host it is the evented one.
 
-    A host and its port may come apart, as in 0.8: no client id was ever a number.
+    Host and port may be separate arguments, as in 0.8: a client id was never a number.
     """
 
     @functools.wraps(init)
@@ -101,7 +101,7 @@ def _told_by_the_call(init: Callable[..., None]) -> Callable[..., None]:
 
 
 def _whole(meta: PartitionMetadata) -> PartitionMetadata:
-    """Return what `topic_partitions` holds of a partition: all of it."""
+    """Return the value of a partition in `topic_partitions`: the complete PartitionMetadata."""
     return meta
 
 
@@ -110,7 +110,7 @@ def _remade(cls: Any, configs: Dict[str, Any]) -> Any:
 
 
 class _Defaults:
-    """The defaults of the evented client's options; the table is loaded when they are read."""
+    """The default options of the evented client; the table is imported when they are read."""
 
     def __get__(self, client: Optional[KafkaClient], owner: Any = None) -> Any:
         table = import_late('kafka.config')
@@ -118,22 +118,22 @@ class _Defaults:
 
 
 class KafkaClient(BlockingClient):
-    """The blocking client of 0.9.5, or the evented one of 1.x and 2.x: see the last paragraph.
+    """The blocking client of 0.9.5, or the evented one of 1.x and 2.x: see the last paragraphs.
 
-    Constructing it asks the first host that answers for all metadata; further connections are
-    made when a request needs them. After `close()` it stays usable: the next request connects
+    The constructor requests all metadata from the first host that answers; further connections are
+    made when a request needs them. After `close()` it can still be used: the next request connects
     again. Each thread that uses it has sockets of its own; see `copy()`.
 
     Arguments:
-        hosts: ``'host:port,host:port'`` or a list of ``'host:port'``; the port may be left out.
+        hosts: ``'host:port,host:port'`` or a list of ``'host:port'``; the port may be omitted.
         client_id: name for the broker's logs and quotas, bytes (str is encoded).
-        timeout: seconds to wait for a connection and for each read and write; None waits for ever.
-            It must exceed the longest time that a request asks a broker to wait.
+        timeout: seconds to wait for a connection and for each read and write; None: forever.
+            It must exceed the longest time that a request lets a broker wait.
         correlation_id: the number before that of the first request.
-        options: what secures connections: security_protocol, ssl_cafile, sasl_mechanism and so on,
-            as in 1.x to 3.x (kafka.net.security.OPTIONS).
+        options: the security of connections: security_protocol, ssl_cafile, sasl_mechanism and so
+            on, as in 1.x to 3.x (kafka.net.security.OPTIONS).
 
-    ``KafkaClient(host, port, client_id, timeout)``, the form of 0.8, is understood too.
+    ``KafkaClient(host, port, client_id, timeout)``, the form of 0.8, is accepted too.
 
     Attributes:
         hosts: list of (host, port).
@@ -141,33 +141,34 @@ class KafkaClient(BlockingClient):
         brokers: {node id: BrokerMetadata}.
         topic_partitions: {topic: {partition: PartitionMetadata}}.
         topics_to_brokers: {TopicAndPartition: BrokerMetadata, or None without a leader}.
-            Both maps are found under str and bytes topics; looking never asks a broker.
+            Both maps accept str and bytes topics; reading them never sends a request.
 
     Raises: KafkaUnavailableError when no host answers; TypeError or ValueError naming a wrong
-        argument; KafkaConfigurationError for a port that is none.
+        argument; KafkaConfigurationError for an invalid port.
 
-    All of it is from 0.9.5. Methods that take a topic raise TypeError for what is no str or bytes.
+    All of it is from 0.9.5. Methods that take a topic raise TypeError unless it is str or bytes.
     Those that send requests share some arguments: payloads: a list of tuples of ``kafka.structs``,
-    one for each partition; fail_on_error: raise the first error, or leave it in the list (False);
-    callback: called with each response, its result stands in the list instead.
+    one for each partition; fail_on_error: True raises the first error, False leaves errors in the
+    list; callback: called with each response, and its result takes the place of the response in the
+    list.
 
-    Made with keywords alone and no ``hosts``, such as ``KafkaClient(bootstrap_servers=...)``, it is
-    the evented client: unknown options are ignored, and the calls are `cluster`, `config` and those
-    from `ready` to `api_version`. Node ids are those of the metadata; only `wakeup` may be called
-    from another thread. A blocking client raises IllegalStateError in these calls.
+    Created with keywords only and no ``hosts``, such as ``KafkaClient(bootstrap_servers=...)``, it
+    is the evented client: unknown options are ignored, and the calls are `cluster`, `config` and
+    those from `ready` to `api_version`. Node ids are those of the metadata; only `wakeup` may be
+    called from another thread. A blocking client raises IllegalStateError in these calls.
 
-    It looks for the cluster while it is constructed, for
-    api_version_auto_timeout_ms if given, else 2 s where connections are refused, 30 s where nobody
-    says anything; then it raises NoBrokersAvailable, with all tries in ``attempts``, or what
-    refuses it for good, such as SaslAuthenticationFailedError, with the same. With api_version it
-    needs no broker: poll() goes on looking.
+    The constructor of an evented client tries to reach the cluster for api_version_auto_timeout_ms
+    if given, otherwise for 2 s if connections are refused, 30 s if servers do not answer. Then it
+    raises NoBrokersAvailable, with all attempts in ``attempts``, or a fatal error, such as
+    SaslAuthenticationFailedError, with the same attribute. With api_version it needs no broker:
+    poll() continues to try.
     """
 
     DEFAULT_CONFIG: Any = _Defaults()
 
     FAILED_LOOKUPS = (KafkaUnavailableError,)
 
-    _evented_client: Optional[EventedClient] = None  # of a blocking client
+    _evented_client: Optional[EventedClient] = None  # None for a blocking client
 
     @_told_by_the_call
     def __init__(
@@ -179,7 +180,7 @@ class KafkaClient(BlockingClient):
         **options: Any,
     ) -> None:
         self._security = security_of('KafkaClient', options)
-        if isinstance(client_id, int):  # a port, but of which host?
+        if isinstance(client_id, int):  # a port without a host
             raise TypeError("client_id must be bytes or str, not int; hosts is 'host:port'")
         self.client_id = name_bytes(client_id, 'client_id')
         self._begin(timeout, correlation_id)
@@ -197,18 +198,18 @@ class KafkaClient(BlockingClient):
         return '<KafkaClient client_id=%r>' % (self.client_id,)
 
     def __getattr__(self, name: str) -> Any:
-        """Say what kind of client this is where a blocking call misses what it needs."""
+        """Raise an AttributeError that says which kind of client this is."""
         kind = 'evented' if self._evented_client is not None else 'blocking'
         raise AttributeError('a KafkaClient that is %s has no attribute %r' % (kind, name))
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """Pickle an evented client as its options: what comes out is a new one."""
+        """Pickle an evented client as its options; unpickling creates a new client."""
         if self._evented_client is None:
             return super().__reduce_ex__(protocol)
         return _remade, (type(self), self._evented_client.given)
 
     def close(self, node_id: Any = None) -> None:
-        """Close all connections; of an evented client also those to one node."""
+        """Close all connections; of an evented client, optionally those to one node."""
         if self._evented_client is not None:
             self._evented_client.close(node_id)
         else:
@@ -217,7 +218,7 @@ class KafkaClient(BlockingClient):
     # -- connections ---------------------------------------------------------------------------
 
     def _get_conn(self, host: str, port: int) -> Any:
-        """Return the connection to an address, made on first use."""
+        """Return the connection to an address, created on first use."""
         key = (host, port)
         if key not in self.conns:
             options = {} if self._security is None else {'security': self._security}
@@ -235,10 +236,10 @@ class KafkaClient(BlockingClient):
         return list(self.hosts)
 
     def _versions_of(self, address: Optional[Address]) -> Mapping[int, Tuple[int, int]]:
-        """Return what the broker at an address speaks; empty where only a request can tell.
+        """Return the versions that a broker serves; empty if only a request can show that.
 
-        Replaced connections are not asked: all they need to have is ``send`` and ``recv``. Nor is
-        one that carries the bytes of a replaced protocol class, of which it recognises none.
+        Connections that a program replaced are not asked: they only need ``send`` and ``recv``. Nor
+        is a connection for a replaced protocol class, whose requests it does not recognise.
         """
         if address is None or KafkaProtocol is not _OwnProtocol:
             return {}
@@ -258,10 +259,10 @@ class KafkaClient(BlockingClient):
         return KnownCluster(TopicAndPartition, _whole)
 
     def load_metadata_for_topics(self, *topics: Any) -> None:
-        """Ask for the brokers and for these topics (all without arguments) and remember them.
+        """Request and store the metadata of the brokers and these topics (none given: all topics).
 
-        Asking for a topic creates it where brokers do that. Partition errors do not raise: a
-        partition without leader maps to None.
+        The request creates a topic if brokers create topics on demand. Partition errors do not
+        raise: a partition without leader maps to None.
 
         Raises: UnknownTopicOrPartitionError, LeaderNotAvailableError for a topic named here;
             the class of any other topic error; KafkaUnavailableError when no host answers.
@@ -293,7 +294,7 @@ class KafkaClient(BlockingClient):
         return request_id, encoder_fn(**ids) if request is None else request
 
     def _unwritten(self, encoder_fn: Any, ids: Dict[str, Any]) -> Optional[Unwritten]:
-        """Return a request with records as it can be sent without the bytes of the old version."""
+        """Return a request with records that need not be encoded in the old version, or None."""
         if type(encoder_fn) is not functools.partial:
             return None
         name = getattr(encoder_fn.func, '__name__', '')
@@ -332,7 +333,7 @@ class KafkaClient(BlockingClient):
 
     @property
     def cluster(self) -> ClusterMetadata:
-        """What is known of the cluster, a ClusterMetadata."""
+        """The metadata of the cluster, a ClusterMetadata."""
         return self._evented.cluster
 
     @property
@@ -341,107 +342,107 @@ class KafkaClient(BlockingClient):
         return self._evented.config
 
     def ready(self, node_id: Any, metadata_priority: bool = True) -> bool:
-        """Begin to connect if need be; return whether a request can be sent now.
+        """Start connecting if necessary; return True if a request can be sent now.
 
-        Arguments: metadata_priority: False to say so while metadata is refreshed, too (1.3).
+        Arguments: metadata_priority: False to ignore pending metadata refreshes (1.3).
         Raises AssertionError for a node that is not in the metadata.
         """
         return self._evented.ready(node_id, metadata_priority)
 
     def is_ready(self, node_id: Any, metadata_priority: bool = True) -> bool:
-        """Return whether a node is connected, takes more requests, and no refresh goes first."""
+        """Return True if a node is connected, below its limit, and no refresh comes first."""
         return self._evented.is_ready(node_id, metadata_priority)
 
     def maybe_connect(self, node_id: Any, wakeup: bool = True) -> bool:
-        """Begin or go on connecting; return whether it is connected (1.3)."""
+        """Start or continue connecting; return True if it is connected (1.3)."""
         return self._evented.maybe_connect(node_id)
 
     def await_ready(self, node_id: Any, timeout_ms: float = 30000) -> bool:
-        """Wait until a node is ready; KafkaTimeoutError when time is over (2.1)."""
+        """Wait until a node is ready; KafkaTimeoutError after timeout_ms (2.1)."""
         return self._evented.await_ready(node_id, timeout_ms)
 
     def connected(self, node_id: Any) -> bool:
-        """Return whether a node is connected; False for one that was never used."""
+        """Return True if a node is connected; False for one that was never used."""
         return self._evented.connected(node_id)
 
     def is_disconnected(self, node_id: Any) -> bool:
-        """Return whether a node was used and is disconnected."""
+        """Return True if a node was used and is disconnected."""
         return self._evented.is_disconnected(node_id)
 
     def connection_delay(self, node_id: Any) -> float:
-        """Return how many ms to wait before it is worth calling; 999999999 when connected."""
+        """Return the ms until the next call can make progress; 999999999 when connected."""
         return self._evented.connection_delay(node_id)
 
     def bootstrap_connected(self) -> bool:
-        """Return whether a bootstrap server answered (1.4)."""
+        """Return True if a bootstrap server has answered (1.4)."""
         return self._evented.bootstrap_connected()
 
     def send(self, node_id: Any, request: Any, wakeup: bool = True) -> Future:
         """Send a request struct; return the Future of its response struct.
 
-        A Produce request with acks 0 is not answered: its future has the value None. A version that
+        A Produce request with acks 0 has no response: its future has the value None. A version that
         the broker does not serve is translated. Raises AssertionError for a node that is not in the
         metadata; the future has failed with NodeNotReadyError if it is not connected.
         """
         return self._evented.send(node_id, request)
 
     def send_and_receive(self, node_id: Any, request: Any) -> Any:
-        """Send a request, wait for its response and return it; raise what it fails with (2.1)."""
+        """Send a request, wait for its response and return it; raise the request's error (2.1)."""
         return self._evented.send_and_receive(node_id, request)
 
     def poll(
         self, timeout_ms: Optional[float] = None, future: Any = None, sleep: bool = True
     ) -> List[Any]:
-        """Read, connect, run tasks, refresh metadata; return the responses that came.
+        """Read, connect, run tasks, refresh metadata; return the received responses.
 
-        Arguments: timeout_ms: how long to wait for something, request_timeout_ms if None; future:
-        go on until it is done, or time is over; sleep: False not to wait while nothing is under
-        way.
+        Arguments: timeout_ms: how long to wait for events, request_timeout_ms if None; future:
+        continue until it is done, or the time is over; sleep: False not to wait while no request is
+        in flight and no connection is being established.
         """
         return self._evented.poll(timeout_ms, future, sleep)
 
     def wakeup(self) -> None:
-        """End a poll() that waits in another thread."""
+        """Interrupt a poll() that waits in another thread."""
         self._evented.wakeup()
 
     def in_flight_request_count(self, node_id: Any = None) -> int:
-        """Return how many requests wait for answers, of one node or all."""
+        """Return the number of requests without a response, of one node or all."""
         return self._evented.in_flight_request_count(node_id)
 
     def least_loaded_node(self) -> Any:
-        """Return the id of the node to ask: connected and idle, else least busy, else a new one.
+        """Return the id of the best node: connected and idle, else least busy, else a new one.
 
-        None if there is none; then the bootstrap servers are asked again.
+        None if no node is available; then the bootstrap servers are asked again.
         """
         return self._evented.least_loaded_node()
 
     def set_topics(self, topics: Iterable[str]) -> Future:
         """Track metadata of these topics, of all if empty.
 
-        Returns a Future: done with the topics if nothing is new, else to be done with the cluster.
+        Returns a Future: done with the topics if none is new, else to be done with the cluster.
         """
         return self._evented.set_topics(topics)
 
     def add_topic(self, topic: str) -> Future:
-        """Track metadata of one more topic; as set_topics()."""
+        """Track metadata of another topic; as set_topics()."""
         return self._evented.add_topic(topic)
 
     def schedule(self, task: Callable[[], Any], at: float) -> Future:
         """Run a callable during a poll(), at epoch seconds; return the Future of its result.
 
-        Scheduled again it is moved; the future of before fails with Cancelled.
+        Scheduling it again moves it; the previous future fails with Cancelled.
         """
         return self._evented.schedule(task, at)
 
     def unschedule(self, task: Callable[[], Any]) -> None:
-        """Do not run a task; of no effect for one that is not scheduled."""
+        """Remove a task; no effect if it is not scheduled."""
         self._evented.unschedule(task)
 
     def check_version(self, node_id: Any = None, timeout: float = 2, strict: bool = False) -> Any:
-        """Find out which release a broker is, at most for so many seconds; it stays connected.
+        """Return the release of a broker, within `timeout` seconds; it stays connected.
 
-        Returns text such as '0.9' that compares as numbers too. Raises NoBrokersAvailable if there
-        is nobody to ask, NodeNotReadyError or UnrecognizedBrokerVersion if that one does not
+        Returns text such as '0.9' that also compares as a tuple. Raises NoBrokersAvailable if no
+        broker is available, NodeNotReadyError or UnrecognizedBrokerVersion if the broker does not
         answer.
         """
         return self._evented.check_version(node_id, timeout, strict)
@@ -451,11 +452,11 @@ class KafkaClient(BlockingClient):
         return self._evented.get_api_versions()
 
     def api_version(self, request_class: Any, max_version: Optional[int] = None) -> int:
-        """Return the highest version of a request that a broker takes and a struct has (2.1)."""
+        """Return the highest version of a request supported by broker and struct classes (2.1)."""
         return self._evented.api_version(request_class, max_version)
 
 
-# What stands for an encoder or a decoder of KafkaProtocol on the way without bytes.
+# Replacements for encoders and decoders of KafkaProtocol that need no bytes.
 _UNWRITTEN: Dict[str, Callable[..., Optional[Unwritten]]] = {
     'encode_produce_request': unwritten_produce,
     'encode_fetch_request': unwritten_fetch,
@@ -469,7 +470,7 @@ _READ: Dict[str, Callable[[Any], Any]] = {
 
 
 def _is_own(method: Any, name: str) -> bool:
-    """Return whether a method is KafkaProtocol's own, and nothing of that class replaced."""
+    """Return True if a method is KafkaProtocol's own, and no method of that class is replaced."""
     if KafkaProtocol is not _OwnProtocol or method != getattr(_OwnProtocol, name):
         return False
     try:
@@ -479,7 +480,7 @@ def _is_own(method: Any, name: str) -> bool:
     return bool(present == tuple(_OWN_METHODS.values()))
 
 
-# What programs of 1.x found in this module besides.
+# Other names that this module exported in 1.x.
 _HOMES = {
     'SimpleClient': 'kafka.simple_client',
     'BrokerConnection': 'kafka.conn',
@@ -499,7 +500,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    """Find what is made elsewhere when it is asked for."""
+    """Import names that are defined in other modules on first access."""
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError('module %r has no attribute %r' % (__name__, name))

@@ -1,7 +1,7 @@
-"""The errors of this package's own: what goes wrong without a broker having a code for it.
+"""Error classes for failures that have no error code of a broker.
 
-Programs import them from :mod:`kafka.errors`, which says what the flags of a class mean and where
-its classes say they come from.
+Programs import them from :mod:`kafka.errors`, which documents the flags of a class and sets the
+module that the classes name.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any, Optional, Tuple
 
 
 class KafkaError(RuntimeError):
-    """Root of everything this package raises on its own account."""
+    """Base of all errors that this package raises itself."""
 
     retriable: bool = False
     refresh_metadata: bool = False
@@ -18,7 +18,7 @@ class KafkaError(RuntimeError):
     refind_coordinator: bool = False
     fatal: bool = False
     stage: Optional[str] = None  # of connecting: DNS, TCP, proxy, TLS, SASL, ApiVersions, Metadata
-    advice: str = ''  # what to do, where it takes more than to know what has happened
+    advice: str = ''  # what to do, unless the message already says it
 
     def _title(self) -> str:
         return type(self).__name__
@@ -35,96 +35,96 @@ class KafkaError(RuntimeError):
         return self.args == other.args and self.__dict__ == other.__dict__
 
     def __hash__(self) -> int:
-        # Arguments may be lists: only what surely hashes takes part, equal errors still agree.
+        # Arguments may be unhashable, such as lists; equal errors still have equal hashes.
         return hash((type(self), len(self.args)))
 
 
 class RetriableError(KafkaError):
-    """The same call may succeed when it is tried again."""
+    """The same call may succeed when it is repeated."""
 
     retriable = True
 
 
 class InvalidMetadataError(RetriableError):
-    """The call may succeed once metadata was refreshed."""
+    """The call may succeed after a metadata refresh."""
 
     refresh_metadata = True
     invalid_metadata = True
 
 
-# ---------------------------------------------------------------- without a code
+# ---------------------------------------------------------------- without an error code
 
 
-# One row per class; the formatter would put two blank lines between the rows, hence:
+# One row per class; the formatter would put two blank lines between the rows.
 # fmt: off
 class KafkaUnavailableError(KafkaError):
     """No broker could be reached."""
 class KafkaTimeoutError(RetriableError):
-    """The time a call was given is over; whether the broker acted is unknown."""
+    """The time of a call is over; whether the broker acted is unknown."""
 class KafkaConnectionError(InvalidMetadataError):
-    """The connection to a broker failed or is gone. Shown by its old name, ``ConnectionError``."""
+    """The connection to a broker failed or is closed. Its ``__name__`` is ``ConnectionError``."""
 class BufferUnderflowError(KafkaError):
-    """The bytes end before the value they announce does."""
+    """The bytes end before the announced length."""
 class ProtocolError(KafkaError):
     """Bytes that are malformed or contradict themselves, or a value the protocol cannot carry."""
 class ChecksumError(KafkaError):
-    """A stored checksum does not belong to the bytes it came with."""
+    """A stored checksum does not match its bytes."""
 class ConsumerFetchSizeTooSmall(KafkaError):
-    """The next message is larger than the largest buffer the consumer may use."""
+    """The next message exceeds the maximum buffer size of the consumer."""
 class ConsumerNoMoreData(KafkaError):
     """There is nothing more to read."""
 class ConsumerTimeout(KafkaError):
-    """No message came within the time that iteration waits for one."""
+    """No message arrived within the iteration time-out."""
 class UnsupportedCodecError(KafkaError):
     """A compression codec is unknown, or the library it needs is not installed."""
 class KafkaConfigurationError(KafkaError):
-    """An option is unknown, missing, or does not go with another one."""
+    """An option is unknown, missing, or contradicts another one."""
 class InvalidOptionError(KafkaConfigurationError, ValueError, AssertionError):
-    """An option that there is not, or a value it cannot have; all that eras raised for it."""
+    """Unknown option or invalid value. Also a ValueError and AssertionError, as releases raised."""
 class InvalidOptionTypeError(InvalidOptionError, TypeError):
-    """A value of a type that the option cannot have."""
+    """The value of an option has a wrong type."""
 class FrameError(KafkaConnectionError, ProtocolError):
-    """The peer sent a frame that no Kafka broker sends: it speaks another protocol."""
+    """The peer sent a frame that no Kafka broker sends: it uses another protocol."""
 class CorrelationIdError(ProtocolError):
-    """A response does not belong to the request that was next in line."""
+    """A response does not belong to the next pending request."""
     retriable = True
 class InvalidReceiveError(ProtocolError):
-    """A frame is larger than the limit the client was given."""
+    """A frame is larger than the configured limit."""
 class IllegalStateError(KafkaError, AssertionError):
-    """The call does not fit the state the object is in (up to 2.3 an AssertionError)."""
+    """The call is not allowed in this state of the object (up to 2.3 an AssertionError)."""
 class IllegalArgumentError(KafkaError):
-    """An argument is outside what the call accepts."""
+    """An argument is outside the accepted range."""
 class NoBrokersAvailable(InvalidMetadataError, KafkaTimeoutError):
     """None of the bootstrap servers answered in time."""
 class NodeNotReadyError(RetriableError):
     """The connection to that node is not established yet."""
 class TooManyInFlightRequests(RetriableError):
-    """The connection carries as many unanswered requests as it may."""
+    """The connection has its maximum number of unanswered requests."""
 class Cancelled(RetriableError):
-    """The request was given up before its answer came."""
+    """The request was cancelled before its response arrived."""
 class StaleMetadata(InvalidMetadataError):
-    """What is known of the cluster is too old to act upon."""
+    """The metadata of the cluster is too old to use."""
 class MetadataEmptyBrokerList(RetriableError):
-    """The cluster answered with a list of no brokers."""
+    """The cluster answered with an empty list of brokers."""
 class UnrecognizedBrokerVersion(KafkaError):
-    """The broker gives no answer from which its release can be told."""
+    """The broker's responses do not allow to determine its release."""
 class UnknownBrokerIdError(KafkaError):
-    """No broker of that node id is known."""
+    """No broker with that node id is known."""
 class QuotaViolationError(KafkaError):
-    """A metric went beyond its bound."""
+    """A metric exceeded its bound."""
 class NoOffsetForPartitionError(KafkaError):
-    """A partition has no committed offset and no reset policy says where to start."""
+    """A partition has no committed offset and no reset policy."""
     advice = 'seek() it or commit an offset, or let auto_offset_reset be earliest or latest'
 class RecordTooLargeError(KafkaError):
-    """A first message does not fit what may be fetched: text, {partition: offset}, bytes (1.2)."""
+    """A first message exceeds the fetch limit: text, {partition: offset}, bytes (1.2)."""
 class TransactionAbortedError(KafkaError):
     """The record was not sent because its transaction was aborted."""
 class PurgedError(KafkaError):
-    """The record was given up by purge() of its producer; the text says whether it was sent."""
+    """The record was dropped by purge() of its producer; the text says whether it was sent."""
 class WakeupError(KafkaError):
-    """A call that blocked was ended by wakeup() of a consumer."""
+    """A blocking call was interrupted by wakeup() of a consumer."""
 class AuthenticationMethodNotSupported(KafkaError):
-    """Client and broker share no way to authenticate."""
+    """Client and broker have no authentication method in common."""
 # fmt: on
 
 KafkaConnectionError.__name__ = KafkaConnectionError.__qualname__ = 'ConnectionError'
@@ -134,7 +134,7 @@ ConnectionError = KafkaConnectionError
 class FailedPayloadsError(KafkaError):
     """A payload could not be delivered to its broker.
 
-    Arguments: payload: the request tuple concerned, kept as attribute; the rest is the message.
+    Arguments: payload: the request tuple, kept as attribute; the rest is the message.
     """
 
     def __init__(self, payload: Any, *args: Any) -> None:
@@ -167,9 +167,9 @@ class AsyncProducerQueueFull(KafkaError):
 
 
 class CommitFailedError(KafkaError):
-    """The group moved on, so that the offsets cannot be committed any more.
+    """The group has rebalanced, so that the offsets can no longer be committed.
 
-    Attributes: errno_of_group: the code that a broker said it with, None where none was asked.
+    Attributes: errno_of_group: the broker's error code, None if no broker was asked.
     """
 
     errno_of_group: Optional[int] = None
@@ -181,7 +181,8 @@ class CommitFailedError(KafkaError):
 class LogTruncationError(KafkaError):
     """A leader change dropped records that were already read.
 
-    Arguments: divergent_offsets: topic partition -> OffsetAndMetadata where the logs part, or None.
+    Arguments: divergent_offsets: topic partition -> OffsetAndMetadata where the logs diverge, or
+    None.
     """
 
     def __init__(self, divergent_offsets: Any, *args: Any) -> None:

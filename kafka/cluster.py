@@ -1,13 +1,13 @@
-"""ClusterMetadata: what a client knows of its cluster: brokers, topics, leaders, coordinators.
+"""ClusterMetadata: the metadata of a cluster: brokers, topics, leaders, coordinators.
 
-Owns that knowledge and how answers change it: whole pictures replace, answers about some topics are
-merged, older leader epochs are ignored (KIP-320), hints of brokers are taken (KIP-951). Does not
-own: asking (net/pool.py), clocks (``clock`` is handed in, any seconds that do not go back).
+Responses about all topics replace the metadata, responses about some topics are merged, older
+leader epochs are ignored (KIP-320), and leaders named in error responses are applied (KIP-951).
+net/pool.py sends the requests; the constructor takes a ``clock``, in monotonic seconds.
 
-Who looks and who changes may be different threads without a lock: each change makes new tables and
-puts them in place as one, and nothing that was handed out is changed later.
+Several threads may read while one changes it, without a lock: each change builds new tables and
+replaces the old ones in a single assignment, and objects that were returned are never modified.
 
-The names are those of 1.x to 3.x; what the engine needs beside them stands behind.
+The public names are those of 1.x to 3.x; the others are for the engine of this package.
 """
 
 from __future__ import annotations
@@ -44,22 +44,22 @@ from kafka.structs import Broker, BrokerMetadata, TopicPartition
 __all__ = ['Broker', 'ClusterMetadata', 'PartitionState', 'Update']
 
 NO_ID = bytes(16)
-#: From this version of Metadata on epochs are right, also while partitions are moved (KAFKA-9261).
+#: From this version of Metadata on, epochs are right also during reassignments (KAFKA-9261).
 EPOCHS_FROM_VERSION = 9
-#: Errors of a partition that leave it in the answer as it is.
+#: The error of a partition that does not affect its leader.
 _REPLICA_NOT_AVAILABLE = 9
 
-#: An older epoch that is told for so many seconds, and no newer one, is that of another topic of
-#: the same name: before 2.8 they have no ids.
+#: If only an older epoch is reported for this number of seconds, it is that of another topic with
+#: the same name: before 2.8 topics have no ids.
 OLDER_SECONDS = 30.0
 
 GROUP, TRANSACTION, SHARE_GROUP = 0, 1, 2
 
 
 class PartitionState(NamedTuple):
-    """What is known of one partition: ids of nodes; leader -1: none now; leader_epoch -1: unknown.
+    """The metadata of a partition: node ids; leader -1: none now; leader_epoch -1: unknown.
 
-    ``error`` is the code that came with it.
+    ``error`` is the error code of the partition in the response.
     """
 
     leader: int
@@ -71,25 +71,25 @@ class PartitionState(NamedTuple):
 
 
 class Update(NamedTuple):
-    """What an answer has changed."""
+    """The changes made by a response."""
 
-    is_news: bool  # whether anything that matters to who asks
-    recreated_topics: FrozenSet[str]  # those of another id than before: their logs begin anew
+    is_news: bool  # whether brokers, partitions, topic ids or the controller changed
+    recreated_topics: FrozenSet[str]  # their ids have changed: their logs start again
 
 
 _Partitions = Dict[int, PartitionState]
 
 
 class ClusterMetadata:
-    """What is known of a cluster.
+    """The metadata of a cluster.
 
     Arguments: the options ``retry_backoff_ms`` and ``metadata_max_age_ms``; others are ignored;
     clock: a function that returns seconds.
 
-    Attributes: config; unauthorized_topics; invalid_topics; internal_topics; controller_id, -1 for
-    none; cluster_id; need_all_topic_metadata; topic_errors: {topic: error class}, as last told;
-    deleted_topics: topics that were known and that brokers do not know any more;
-    update_requested: whether somebody asked for a refresh that has not come.
+    Attributes: config; unauthorized_topics; invalid_topics; internal_topics; controller_id, -1 if
+    unknown; cluster_id; need_all_topic_metadata; topic_errors: {topic: error class}, as in the last
+    response; deleted_topics: topics that were known and that brokers no longer know;
+    update_requested: whether a refresh was requested and is not done.
     """
 
     DEFAULT_CONFIG: Dict[str, Any] = {
@@ -111,22 +111,22 @@ class ClusterMetadata:
         self.controller_id = -1
         self.cluster_id: Optional[str] = None
         self._clock = clock
-        #: When an answer came last; when this object was made, if none has.
+        #: The time of the last response; before the first one, that of creation.
         self.refreshed_at = clock()
         self._brokers: Dict[int, Broker] = {}
         self._bootstrap: Dict[Any, Broker] = {}
-        #: What is known of the partitions of each topic; another object after whatever changed.
+        #: The partitions of each topic; replaced by a new dict on every change.
         self.partition_states: Dict[str, _Partitions] = {}
         self._topic_ids: Dict[str, bytes] = {}
-        self._topic_names: Dict[bytes, str] = {}  # the same, the other way round
-        self._older: Dict[Tuple[str, int], float] = {}  # since when an older epoch is told
+        self._topic_names: Dict[bytes, str] = {}  # the reverse of _topic_ids
+        self._older: Dict[Tuple[str, int], float] = {}  # since when an older epoch is reported
         self._by_broker: Optional[Dict[int, Set[TopicPartition]]] = None
         self._coordinators: Dict[Tuple[int, str], int] = {}
         self._listeners: List[Callable[[ClusterMetadata], Any]] = []
         self._last_refresh = -1e9
         self._last_success = -1e9
         self.update_requested = True
-        # Guards the future: any thread may ask for an update. Reentrant: so may a finalizer.
+        # Guards the future: any thread may request an update. Reentrant: so may a finalizer.
         self._lock = threading.RLock()
         self._future: Optional[Future] = None
 
@@ -143,60 +143,60 @@ class ClusterMetadata:
     # ------------------------------------------------------------ brokers
 
     def brokers(self) -> Set[BrokerMetadata]:
-        """Return all brokers; before the first answer the bootstrap servers (1.x)."""
+        """Return all brokers; before the first response the bootstrap servers (1.x)."""
         return set(self._brokers.values() or self._bootstrap.values())
 
     def broker_metadata(self, broker_id: Any) -> Optional[BrokerMetadata]:
-        """Return a broker, None if it is not known."""
+        """Return a broker, None if it is unknown."""
         return self._brokers.get(broker_id) or self._bootstrap.get(broker_id)
 
     def set_bootstrap(self, servers: Iterable[Tuple[str, int]]) -> None:
-        """Note the servers that stand for brokers until there is an answer."""
+        """Set the bootstrap servers, which are listed as brokers until the first response."""
         self._bootstrap = {
             'bootstrap-%d' % number: Broker('bootstrap-%d' % number, host, port)  # type: ignore[arg-type]
             for number, (host, port) in enumerate(servers)
         }
 
     def is_bootstrap(self, node_id: Any) -> bool:
-        """Tell whether an id is that of a bootstrap server (2.x)."""
+        """Return True if an id is that of a bootstrap server (2.x)."""
         return node_id in self._bootstrap
 
     @property
     def controller(self) -> Optional[BrokerMetadata]:
-        """The controller, or with KRaft any broker, as the cluster names it; None if unknown."""
+        """The controller, or with KRaft any broker, as in the last response; None if unknown."""
         return self._brokers.get(self.controller_id)
 
     # ------------------------------------------------------------ topics and partitions
 
     def topics(self, exclude_internal_topics: bool = True) -> Set[str]:
-        """Return the names of all topics that are known (internal ones on demand since 1.3)."""
+        """Return the names of all known topics (internal ones on request since 1.3)."""
         names = set(self.partition_states)
         return names - self.internal_topics if exclude_internal_topics else names
 
     def partitions_for_topic(self, topic: str) -> Optional[Set[int]]:
-        """Return the numbers of all partitions, None for a topic that is not known."""
+        """Return the numbers of all partitions, None for an unknown topic."""
         partitions = self.partition_states.get(topic)
         return None if partitions is None else set(partitions)
 
     def available_partitions_for_topic(self, topic: str) -> Optional[Set[int]]:
-        """Return the numbers of those partitions that have a leader, None for an unknown topic."""
+        """Return the numbers of the partitions that have a leader, None for an unknown topic."""
         partitions = self.partition_states.get(topic)
         if partitions is None:
             return None
         return {number for number, state in partitions.items() if state.leader != -1}
 
     def leader_for_partition(self, partition: Tuple[Any, int]) -> Optional[int]:
-        """Return the id of the leader, -1 if there is none now, None if that is not known."""
+        """Return the id of the leader, -1 if there is none now, None for an unknown partition."""
         state = self.partition(partition[0], partition[1])
         return None if state is None else state.leader
 
     def leader_epoch_for_partition(self, partition: Tuple[Any, int]) -> Optional[int]:
-        """Return the leader's epoch, -1 if it was not told, None for an unknown partition (2.1)."""
+        """Return the leader epoch, -1 if not reported, None for an unknown partition (2.1)."""
         state = self.partition(partition[0], partition[1])
         return None if state is None else state.leader_epoch
 
     def partitions_for_broker(self, broker_id: int) -> Optional[Set[TopicPartition]]:
-        """Return what a broker leads, None if that is nothing."""
+        """Return the partitions that a broker leads, None if there are none."""
         found = self._by_broker
         if found is None:
             found = {}
@@ -209,15 +209,15 @@ class ClusterMetadata:
         return found.get(broker_id)
 
     def partition(self, topic: Any, partition: int) -> Optional[PartitionState]:
-        """Return all that is known of a partition, None for nothing."""
+        """Return the state of a partition, None if it is unknown."""
         return self.partition_states.get(topic, {}).get(partition)
 
     def topic_id(self, topic: str) -> bytes:
-        """Return the id of a topic (KIP-516), 16 zero bytes if it is not known."""
+        """Return the id of a topic (KIP-516), 16 zero bytes if it is unknown."""
         return self._topic_ids.get(topic, NO_ID)
 
     def topic_of_id(self, topic_id: bytes) -> Optional[str]:
-        """Return the name of a topic, None if it is not known."""
+        """Return the name of the topic with an id, None if it is unknown."""
         return self._topic_names.get(topic_id)
 
     # ------------------------------------------------------------ coordinators
@@ -227,11 +227,11 @@ class ClusterMetadata:
         return self._coordinators.get((GROUP, group))
 
     def add_group_coordinator(self, group: str, response: Any) -> bool:
-        """Note an answer to FindCoordinator of a group. Returns False for an error (1.x).
+        """Apply a FindCoordinator response for a group. Returns False for an error (1.x).
 
         Arguments: response: with error_code, and coordinator_id or node_id, host and port.
 
-        False as well when host or port are not those that are known of the broker.
+        Also returns False if host or port differ from those in the metadata.
         """
         if response.error_code:
             self._coordinators = {**self._coordinators, (GROUP, group): -1}
@@ -253,11 +253,11 @@ class ClusterMetadata:
         return None if node_id == -1 else node_id
 
     def set_coordinator(self, key_type: int, key: str, node_id: int) -> None:
-        """Note a coordinator."""
+        """Set the node id of a coordinator."""
         self._coordinators = {**self._coordinators, (key_type, key): node_id}
 
     def forget_coordinator(self, key_type: int, key: str) -> None:
-        """Note that a coordinator has to be looked up again."""
+        """Forget a coordinator, so that it is looked up again."""
         self._coordinators = {
             known: node_id
             for known, node_id in self._coordinators.items()
@@ -265,13 +265,13 @@ class ClusterMetadata:
         }
 
     def add_broker(self, node_id: int, host: str, port: int, rack: Optional[str] = None) -> None:
-        """Note a broker that was named outside of Metadata."""
+        """Add a broker that was named in another response than that of Metadata."""
         self._brokers = {**self._brokers, node_id: Broker(node_id, host, port, rack)}
 
-    # ------------------------------------------------------------ when to ask
+    # ------------------------------------------------------------ refreshes
 
     def ttl(self) -> float:
-        """Return in how many ms a refresh is due: 0 for now."""
+        """Return in how many ms a refresh is due, 0 for now."""
         now = self._clock()
         age = (now - self._last_success) * 1000
         remaining = 0 if self.update_requested else self.config['metadata_max_age_ms'] - age
@@ -280,8 +280,8 @@ class ClusterMetadata:
         return due_ms
 
     def request_update(self) -> Future:
-        """Ask for a refresh; the future gets this object once it has come."""
-        made = Future()  # not below: nothing comes in between where no object is made
+        """Request a refresh; the future gets this object once it is done."""
+        made = Future()  # first: creating an object may run a finalizer
         with self._lock:
             self.update_requested = True
             if self._future is None or self._future.is_done:
@@ -289,18 +289,18 @@ class ClusterMetadata:
             return self._future
 
     def add_listener(self, listener: Callable[[ClusterMetadata], Any]) -> None:
-        """Call something with this object after each update, once however often it is added."""
+        """Call a listener with this object after each update; adding it again has no effect."""
         if listener not in self._listeners:
             self._listeners.append(listener)
 
     def remove_listener(self, listener: Callable[[ClusterMetadata], Any]) -> None:
-        """Call it no more. Raises KeyError for one that is not there."""
+        """Remove a listener. Raises KeyError if it was not added."""
         if listener not in self._listeners:
             raise KeyError(listener)
         self._listeners.remove(listener)
 
     def failed_update(self, exception: BaseException) -> None:
-        """Note that a refresh failed; whoever waits for it hears of it."""
+        """Record that a refresh failed, and fail its future."""
         self._last_refresh = self._clock()
         future = self._taken_future()
         if future is not None:
@@ -311,15 +311,15 @@ class ClusterMetadata:
             future, self._future = self._future, None
         return future
 
-    # ------------------------------------------------------------ answers
+    # ------------------------------------------------------------ responses
 
     def update_metadata(self, metadata: Any) -> None:
-        """Take over a whole answer to Metadata (1.x).
+        """Apply a complete response to Metadata (1.x).
 
-        Arguments: metadata: a struct of kafka.protocol.metadata, of whatever version, or a declared
+        Arguments: metadata: a struct of kafka.protocol.metadata, of any version, or a declared
         response.
 
-        One without brokers, or with one topic that has an error, counts as a failed update and
+        A response without brokers, or with a single topic that has an error, is a failed update and
         changes nothing.
         """
         version = EPOCHS_FROM_VERSION
@@ -336,10 +336,10 @@ class ClusterMetadata:
         self.replace(metadata, version)
 
     def replace(self, metadata: Any, version: int) -> Update:
-        """Take over an answer about all topics that are of interest; forget the others.
+        """Apply a response about all topics of interest; forget the others.
 
-        Arguments: version: of Metadata that it came in.
-        Raises MetadataEmptyBrokerList, and changes nothing, for an answer without brokers.
+        Arguments: version: the version of the Metadata response.
+        Raises MetadataEmptyBrokerList, and changes nothing, for a response without brokers.
         """
         named = {_topic_name(topic, self) for topic in metadata.topics} if metadata.brokers else ()
         update = self._take(metadata, version, {}, {})
@@ -350,8 +350,8 @@ class ClusterMetadata:
         return update
 
     def merge(self, metadata: Any, version: int) -> Update:
-        """Take over an answer about some topics; the others stay as they are. As replace()."""
-        # Before 0.8.2 it lists those brokers alone that have the topics.
+        """Apply a response about some topics; the others are unchanged. As replace()."""
+        # Version 0 lists only the brokers that host these topics (before 0.8.2).
         others = {} if version else self._listed
         return self._take(metadata, version, dict(self.partition_states), others)
 
@@ -380,7 +380,7 @@ class ClusterMetadata:
         self.cluster_id = _get(metadata, 'cluster_id', None) or self.cluster_id
         recreated = self._take_topics(metadata.topics, version, kept)
         self.partition_states, self._by_broker = kept, None
-        if self._older:  # of what is gone nothing older can be told
+        if self._older:  # of deleted partitions no older epoch can be reported
             self._older = {
                 (name, index): since
                 for (name, index), since in self._older.items()
@@ -407,7 +407,7 @@ class ClusterMetadata:
     def _take_topics(
         self, topics: Iterable[Any], version: int, kept: Dict[str, _Partitions]
     ) -> List[str]:
-        """Put topics of an answer into the table; return those that were made anew."""
+        """Add the topics of a response to the table; return those that were recreated."""
         recreated = []
         for topic in topics:
             name, topic_id = _topic_name(topic, self), _get(topic, 'topic_id', NO_ID)
@@ -418,7 +418,7 @@ class ClusterMetadata:
             if code == LeaderNotAvailableError.errno and not topic.partitions:
                 if (
                     name in self.partition_states
-                ):  # being made, or made anew: there is nothing newer
+                ):  # being created or recreated: nothing newer is known
                     kept[name] = self.partition_states[name]
                 continue
             if code:
@@ -445,7 +445,7 @@ class ClusterMetadata:
         return recreated
 
     def _not_outlived(self, name: str, answers: Iterable[Any], known: _Partitions) -> _Partitions:
-        """Return what is known of partitions but for those of a topic that seems to be no more."""
+        """Return the known partitions except those of a topic that seems to have been deleted."""
         left = dict(known)
         for each in answers:
             key, before = (name, each.partition_index), known.get(each.partition_index)
@@ -475,11 +475,11 @@ class ClusterMetadata:
         leader_epoch: int,
         endpoints: Iterable[Any] = (),
     ) -> bool:
-        """Take over the leader that a broker named with an error (KIP-951).
+        """Apply the leader that a broker named in an error response (KIP-951).
 
-        Arguments: endpoints: addresses that came along, with node_id, host, port, rack.
+        Arguments: endpoints: addresses in the response, with node_id, host, port, rack.
 
-        Returns whether it was news: of a newer epoch, and of a broker that can be reached.
+        Returns True if it was applied: the epoch is newer, and the broker's address is known.
         """
         known = self.partition(topic, partition)
         if known is None or leader_epoch <= known.leader_epoch or leader < 0:
@@ -496,7 +496,7 @@ class ClusterMetadata:
         return True
 
     def forget_coordinators(self) -> None:
-        """Note that all coordinators have to be looked up again."""
+        """Forget all coordinators, so that they are looked up again."""
         self._coordinators = {}
 
 
@@ -517,14 +517,14 @@ def _topic_name(topic: Any, cluster: ClusterMetadata) -> Optional[str]:
 
 
 def _with(names: Set[str], name: str, is_in: bool) -> Set[str]:
-    """Return a set with a name in it, or not in it."""
+    """Return a set with a name added or removed."""
     if is_in == (name in names):
         return names
     return names | {name} if is_in else names - {name}
 
 
 def _partitions(answers: Iterable[Any], known: _Partitions, has_epochs: bool) -> _Partitions:
-    """Return what an answer says of a topic's partitions; an older epoch changes no leader."""
+    """Return the partitions of a topic in a response; an older epoch changes no leader."""
     made: _Partitions = {}
     for each in answers:
         epoch = each.leader_epoch if has_epochs else -1

@@ -1,10 +1,10 @@
-"""KafkaConnection: one blocking connection to one broker, the socket of the 0.9.5 client.
+"""KafkaConnection: a blocking connection to one broker, the socket of the 0.9.5 client.
 
-Connects, cuts frames, limits times, closes; asks the broker for its versions when they are first
-needed, by the connect conversation (kafka/net/connect.py). Requests of old versions are recognised
-and translated by protocol/translation.py where a broker dropped those versions; all other bytes
-pass as they are. A secured connection is a SecuredSocket (kafka/net/blocking.py). Local to each
-thread.
+Connects, reads frames, applies time-outs, closes; requests the broker's versions when they are
+first needed, with the connect conversation (kafka/net/connect.py). Requests of old versions are
+recognised, and translated by protocol/translation.py if a broker dropped those versions; all other
+bytes pass unchanged. A secured connection is a SecuredSocket (kafka/net/blocking.py). Thread-local:
+each thread has a socket of its own.
 """
 
 from __future__ import annotations
@@ -73,30 +73,30 @@ log = logging.getLogger(__name__)
 DEFAULT_SOCKET_TIMEOUT_SECONDS = 120
 
 MAX_READ_BYTES = 4096
-MAX_FRAME_BYTES = 2**31 - 1  # what a length can say
+MAX_FRAME_BYTES = 2**31 - 1  # the largest value of the length field
 
-# How many unread answers are kept in mind. More than anyone asks for at once; the bound is for
-# programs that send unrecognised requests which get no answer.
+# The maximum number of pending responses that are remembered, more than any client has at once. The
+# limit is for programs that send unrecognised requests without a response.
 MAX_WAITING = 1000
 
 
 class _Waiting(NamedTuple):
-    """A request whose answer was not read yet."""
+    """A request whose response was not read yet."""
 
-    correlation_id: Optional[int]  # None: the bytes were too short to have one
-    recognised: bool  # False: it may be one that gets no answer
-    translation: Optional[Translation]  # None: the answer passes untouched
+    correlation_id: Optional[int]  # None: the bytes were too short for an id
+    recognised: bool  # False: it may be a request without a response
+    translation: Optional[Translation]  # None: the response passes unchanged
 
 
 class _Closer:
-    """Closes the socket of a connection that is collected, or that a thread leaves open at its end.
+    """Closes the socket of a connection that is garbage-collected, or left open by a thread.
 
-    Nobody else can in the latter case: the socket belongs to that thread's view of the connection,
-    and a timer that commits, say, does not know that it made one.
+    No other code can in the latter case: the socket belongs to the state of the connection in that
+    thread, and a thread such as a commit timer does not know that it opened a socket.
     """
 
     def __init__(self, sock: Any) -> None:
-        self.sock = sock  # None: it was closed in order
+        self.sock = sock  # None: it was closed normally
 
     def __del__(self) -> None:
         if self.sock is not None:
@@ -107,25 +107,25 @@ class _Closer:
 
 
 class KafkaConnection(threading.local):
-    """A blocking connection to one broker, connected as soon as it is made.
+    """A blocking connection to one broker, connected by the constructor.
 
     Arguments:
-        host, port: the broker; the host goes to ``socket.create_connection`` as it is.
-        timeout: seconds that connecting, each send and each 4 KiB (or less) of an answer may take;
-            None waits for ever.
-        options: what secures the connection, as in 1.x to 3.x: kafka.net.security.OPTIONS.
+        host, port: the broker; the host is passed to ``socket.create_connection`` unchanged.
+        timeout: seconds for connecting, each send and each 4 KiB (or less) of a response; None:
+            no limit.
+        options: the security options, as in 1.x to 3.x: kafka.net.security.OPTIONS.
 
-    Raises kafka.errors.KafkaConnectionError if no connection can be made, TypeError or ValueError,
-    naming the argument, if one cannot be meant.
+    Raises kafka.errors.KafkaConnectionError if it cannot connect, TypeError or ValueError, naming
+    the argument, for an invalid one.
 
-    The object is local to the thread: every other thread that touches it gets a connection of its
-    own, made at that moment. After any error of the connection the socket is closed; the next use
+    The object is thread-local: every other thread that uses it gets a connection of its own,
+    opened at that moment. After any error of the connection the socket is closed; the next use
     connects again.
 
     A request of an old version (Produce 0-2, Fetch 0-3, ListOffsets 0, Metadata 0, OffsetCommit
     0-1, OffsetFetch 0-1, ConsumerMetadata 0) is recognised in send(): if the broker no longer
     serves it, or serves Produce and Fetch with record batches, it is sent in a later version, and
-    recv() returns the answer in the layout of the old one. All other bytes pass as they are.
+    recv() returns the response in the layout of the old one. All other bytes pass unchanged.
 
     From 0.9.5.
     """
@@ -151,48 +151,49 @@ class KafkaConnection(threading.local):
         self.port = port
         self.timeout = timeout
         self._sock: Any = None
-        self._process = 0  # whose the socket is
-        self.is_asked: Any = None  # the call of a client that waits for an answer here
-        self.ahead_bytes = 0  # how much to read at once, into the next answer too; 0: as 0.9.5 did
+        self._process = 0  # id of the process that owns the socket
+        self.is_asked: Any = None  # mark of a client's call that waits for a response
+        self.ahead_bytes = 0  # bytes per read, beyond the frame; 0: as in 0.9.5
         self._closer: Optional[_Closer] = None
         self._idle: Optional[IdleCheck] = None  # of the socket
-        # What an old broker's behaviour told, since it can't be asked: kept until an error, because
-        # finding it out costs connections and the broker may have been replaced after an error.
+        # The versions inferred from an old broker's behaviour, since it has no ApiVersions: kept
+        # until an error, because the probe costs connections and the broker may be replaced after
+        # an error.
         self._inferred: Optional[BrokerVersions] = None
         self._client_id: Optional[str] = None
-        self._versions_version = VERSIONS_TRIED[0]  # of ApiVersions, to ask in
-        self._remarks = {''}  # what the log has been told already
+        self._versions_version = VERSIONS_TRIED[0]  # of ApiVersions, for the next probe
+        self._remarks = {''}  # warnings already logged
         self._forget()
 
     def _forget(self) -> None:
-        """Forget what belongs to one connection."""
-        # Whether bytes are being sent or read; still so afterwards if an exception has ended that.
+        """Reset the state that belongs to one connection."""
+        # True while bytes are sent or read; it stays True if an exception has interrupted that.
         self._is_busy = False
         self._has_answered = False
         self._reader = FrameReader()
         self._session = Session(Role.CLIENT)
         self._translator: Optional[Translator] = None
         self._waiting: Deque[_Waiting] = deque(maxlen=MAX_WAITING)
-        self._read_early: Deque[bytes] = deque()  # answers that came while versions were asked for
+        self._read_early: Deque[bytes] = deque()  # responses that arrived during the version probe
 
     def __repr__(self) -> str:
         return '<KafkaConnection host=%s port=%s>' % (self.host, self.port)
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        # Copies, deep ones and those for other processes, are made like copy().
+        # Copies, deep ones and those for other processes, are made as by copy().
         return _unconnected, (type(self), self.host, self.port, self.timeout, self._security)
 
     # ------------------------------------------------------------ public
 
     def send(self, request_id: int, payload: bytes) -> None:
-        """Send one request, length prefix included; connects first if need be.
+        """Send one request, length prefix included; connect first if necessary.
 
         Arguments: request_id: for the log only; payload: the bytes.
 
         Raises TypeError if payload is not bytes; KafkaConnectionError if the connection fails;
         UnsupportedVersionError if the broker serves neither this old request nor a later version of
-        it; ChecksumError or ProtocolError for a damaged message set with acks=0, whose answer could
-        not tell; UnsupportedCodecError if a message set needs a codec that is missing.
+        it; ChecksumError or ProtocolError for a damaged message set with acks=0, since no response
+        could report it; UnsupportedCodecError if a message set needs a codec that is not installed.
         """
         if not isinstance(payload, (bytes, bytearray, memoryview)):
             raise TypeError('payload must be bytes, not %s' % type(payload).__name__)
@@ -211,7 +212,7 @@ class KafkaConnection(threading.local):
         self._is_busy = False
 
     def send_unwritten(self, request_id: int, request: Unwritten) -> None:
-        """Send a request that was not written as bytes; as send() does with its bytes."""
+        """Send a request that was not encoded yet; as send() does with its bytes."""
         self.get_connected_socket()
         translator = self._translator or self._learn_for(request.old)
         if translator.raises(request.old):
@@ -225,14 +226,14 @@ class KafkaConnection(threading.local):
         Arguments: request_id: for the log only.
 
         Raises KafkaConnectionError if the connection fails, times out or is closed by the broker,
-        FrameError (one of those) for bytes that no broker sends; UnsupportedCodecError or
-        ProtocolError if fetched records cannot be read.
+        FrameError (a KafkaConnectionError) for bytes that no broker sends; UnsupportedCodecError or
+        ProtocolError if fetched records cannot be decoded.
         """
         answer = self.recv_unread(request_id)
         return answer.write() if isinstance(answer, Unread) else answer
 
     def recv_unread(self, request_id: int) -> Union[bytes, Unread]:
-        """Read one response as recv(), but return a translated one before it is written."""
+        """Read one response as recv(), but return a translated one before it is encoded."""
         if log.isEnabledFor(logging.DEBUG):
             log.debug('Reading a response from %s, request %s', self, request_id)
         if self._is_inherited():
@@ -259,9 +260,10 @@ class KafkaConnection(threading.local):
         return self._finish(translation, frame)
 
     def ask(self, request_id: int, request: Union[bytes, Unwritten]) -> Union[bytes, Unread]:
-        """Send one request and read its answer, as send() or send_unwritten() and recv_unread() do.
+        """Send one request and read its response: send() or send_unwritten(), and recv_unread().
 
-        A caller that is interrupted has to close the connection: an answer may still come.
+        If the call is interrupted, the caller has to close the connection: a response may still
+        come.
         """
         if isinstance(request, Unwritten):
             self.send_unwritten(request_id, request)
@@ -280,7 +282,8 @@ class KafkaConnection(threading.local):
         ):
             self.send(request_id, request)
             return self.recv_unread(request_id)
-        # Nothing else is under way, and it will be answered: benchmarks/simple.py --only default
+        # Fast path: nothing is pending and there will be a response (benchmarks/simple.py --only
+        # default).
         self._is_busy = True
         try:
             self._sock.sendall(request)
@@ -293,11 +296,11 @@ class KafkaConnection(threading.local):
         return frame
 
     def api_versions(self) -> Ranges:
-        """Return what the broker serves, {api key: (lowest, highest version)}; asks if need be.
+        """Return what the broker serves, {api key: (lowest, highest version)}; probe it if needed.
 
         Versions that a broker lists but refuses are left out: Produce below 3 from 4.0 on, and
-        offsets in ZooKeeper where there is none. Raises KafkaConnectionError, FrameError (one of
-        those) if the broker gives no usable answer.
+        offsets in ZooKeeper if there is none. Raises KafkaConnectionError, FrameError (a
+        KafkaConnectionError) if the broker gives no usable response.
         """
         if self._translator is None:
             self.get_connected_socket()
@@ -305,8 +308,8 @@ class KafkaConnection(threading.local):
         return MappingProxyType(self._session.versions.ranges)
 
     def get_connected_socket(self) -> Any:
-        """Return the socket, connecting first if need be. Raises KafkaConnectionError."""
-        if self._is_busy or self._is_inherited():  # half a request or answer may be on it
+        """Return the socket; connect first if necessary. Raises KafkaConnectionError."""
+        if self._is_busy or self._is_inherited():  # part of a request or response may be on it
             self.close()
         elif self._sock is not None and not self._waiting and self._is_ended():
             log.debug('%s was closed by the broker while it was idle: connecting again', self)
@@ -319,7 +322,7 @@ class KafkaConnection(threading.local):
         return self._sock
 
     def close(self) -> None:
-        """Close the connection. The object stays usable: the next use connects again."""
+        """Close the connection. The object can still be used: the next use connects again."""
         inherited = self._is_inherited()
         sock, self._sock = self._sock, None
         self._idle = None
@@ -329,7 +332,7 @@ class KafkaConnection(threading.local):
         if sock is None:
             return
         try:
-            if not inherited:  # it would end the parent's conversation
+            if not inherited:  # it would end the parent's connection
                 sock.shutdown(socket.SHUT_RDWR)
         except OSError:
             pass  # it was broken already
@@ -344,24 +347,24 @@ class KafkaConnection(threading.local):
         self._connect()
 
     def copy(self) -> KafkaConnection:
-        """Return an object for the same broker with the same timeout, not connected."""
+        """Return an object for the same broker with the same options, not connected."""
         return _unconnected(type(self), self.host, self.port, self.timeout, self._security)
 
     # ------------------------------------------------------------ the socket
 
     def _is_inherited(self) -> bool:
-        """Return True if the socket came with a fork: two processes would mix up their answers."""
+        """Return True if the socket was inherited through a fork: responses would get mixed up."""
         return self._sock is not None and self._process != os.getpid()
 
     def _is_ended(self) -> bool:
-        """Return True if the broker has closed the connection while nothing was awaited on it."""
+        """Return True if the broker has closed the connection while it was idle."""
         return self._idle is not None and self._idle.is_ended()
 
     def _connect(self) -> None:
         log.debug('Connecting to %s:%s', self.host, self.port)
         self._forget()
         if str(self.port).isdecimal() and int(self.port) > MAX_PORT:
-            # The resolver would take it modulo 65536, and another program's port would be reached.
+            # The resolver would take it modulo 65536, and so reach the port of another program.
             raise KafkaConnectionError(
                 'Unable to connect to Kafka at %s:%s: ports end at %d'
                 % (self.host, self.port, MAX_PORT)
@@ -369,7 +372,7 @@ class KafkaConnection(threading.local):
         try:
             self._sock = self._opened()
         except (OSError, OverflowError, UnicodeError) as error:
-            # The last two: a port beyond 65535, a host that can be no name.
+            # The last two: a port beyond 65535, a host that is not a valid name.
             raise KafkaConnectionError(
                 'Kafka @ %s:%s went away or was never there: %s: %s'
                 % (self.host, self.port, _stage_of(error), error)
@@ -392,7 +395,7 @@ class KafkaConnection(threading.local):
             raise
 
     def _expect(self, asked_bytes: int) -> None:
-        """Believe larger frames where the program itself has asked for more than is usual."""
+        """Accept larger frames if the program has requested more than is usual."""
         limit = min(DEFAULT_MAX_FRAME_BYTES + asked_bytes, MAX_FRAME_BYTES)
         self._reader.max_frame_bytes = max(self._reader.max_frame_bytes, limit)
 
@@ -403,13 +406,13 @@ class KafkaConnection(threading.local):
             self._raise_connection_error(error)
 
     def _next_frame(self) -> bytes:
-        """Return the next frame, which may have been read before its turn."""
+        """Return the next frame, which may have been read already."""
         if self._read_early:
             return self._read_early.popleft()
         if self._sock is None:
             self.get_connected_socket()
         try:
-            # A single answer that is due can be read with its length: no other follows it.
+            # If only one response is pending, it can be read with its length: no other follows it.
             alone = MAX_READ_BYTES if len(self._waiting) == 1 else 0
             return self._read_frame(self.ahead_bytes or alone)
         except OSError as error:
@@ -418,8 +421,8 @@ class KafkaConnection(threading.local):
     def _read_frame(self, ahead_bytes: int) -> bytes:
         """Read one frame. Raises OSError, FrameError.
 
-        Arguments: ahead_bytes: how much to read at once, whatever frames that may be; 0: no more
-        than this one.
+        Arguments: ahead_bytes: bytes per read, whichever frames they belong to; 0: no more than
+        this frame.
         """
         reader, recv = self._reader, self._sock.recv
         started, wanted = 0.0, 0
@@ -441,7 +444,7 @@ class KafkaConnection(threading.local):
                     break
                 wanted -= len(data)
                 if wanted > 0 and self.timeout is not None:
-                    # The socket's own limit is for each byte that trickles in.
+                    # The socket's own time-out starts again with each byte received.
                     if time.monotonic() - started > self.timeout:
                         raise socket.timeout('an answer came too slowly')
         except FrameError as error:
@@ -450,7 +453,7 @@ class KafkaConnection(threading.local):
         return frame
 
     def _raise_connection_error(self, error: Optional[OSError] = None) -> NoReturn:
-        """Close the connection and say so; the name is that of 0.9.5, which programs reach for."""
+        """Close the connection and raise the error. The name is of 0.9.5: programs use it."""
         cause = '' if error is None else ': %s' % (error,)
         if isinstance(error, (ConnectionError, socket.timeout)) and not self._has_answered:
             cause += '; it has answered nothing yet: does the port want TLS, or a login'
@@ -462,7 +465,7 @@ class KafkaConnection(threading.local):
         ) from error
 
     def _fail_answer(self, frame: bytes, due: Optional[int]) -> NoReturn:
-        """Refuse a frame that is not the answer to the request that was due."""
+        """Refuse a frame that is not the response to the oldest request."""
         found = int.from_bytes(frame[:4], 'big', signed=True) if len(frame) >= 4 else None
         self._fail_frame(
             CorrelationIdError('a response has correlation id %s where %s was next' % (found, due))
@@ -478,7 +481,7 @@ class KafkaConnection(threading.local):
     # ------------------------------------------------------------ old requests
 
     def _send_old(self, old: OldRequest, payload: bytes) -> None:
-        """Send an old request, or what stands for it; `payload` is the request as it is."""
+        """Send an old request, or its translation; `payload` is the request as encoded."""
         translation = self._translate(old)
         if old.header.api_key == ApiKey.FETCH:
             self._expect(old.asked_bytes)
@@ -505,20 +508,20 @@ class KafkaConnection(threading.local):
         return translation
 
     def _whose(self, frame: bytes) -> Optional[Translation]:
-        """Return what the frame is an answer to, None if it passes untouched.
+        """Return the translation of the request that a frame answers, None if it passes unchanged.
 
-        Raises FrameError if it is not the answer to the old request that was next.
+        Raises FrameError if it is not the response to the old request that is next.
         """
         whole = len(frame) >= 4
         correlation_id = int.from_bytes(frame[:4], 'big', signed=True) if whole else None
         while self._waiting:
             entry = self._waiting.popleft()
             if entry.recognised:
-                # A translated one has several answers, which the session checks.
+                # A translated one has several responses, which the session checks.
                 if entry.translation is None and entry.correlation_id != correlation_id:
                     self._fail_answer(frame, entry.correlation_id)
                 return entry.translation
-            # An unrecognised request may have been one without an answer.
+            # An unrecognised request may have been one without a response.
             if entry.correlation_id == correlation_id or not any(
                 later.recognised and later.correlation_id == correlation_id
                 for later in self._waiting
@@ -527,7 +530,7 @@ class KafkaConnection(threading.local):
         return None
 
     def _finish(self, translation: Translation, frame: bytes) -> Unread:
-        """Read the remaining answers of a translated request and put the old answer together."""
+        """Read the remaining responses of a translated request, and combine them."""
         responses = []
         for number in range(len(translation.requests)):
             if number:
@@ -545,14 +548,14 @@ class KafkaConnection(threading.local):
     # ------------------------------------------------------------ versions
 
     def _learn_for(self, old: OldRequest) -> Translator:
-        """Find out what the broker serves, under the client id of a request."""
+        """Learn what the broker serves, with the client id of a request."""
         self._client_id = old.header.client_id
         translator = self._learn()
         self._session.client_id = old.header.client_id
         return translator
 
     def _learn(self) -> Translator:
-        """Find out what the broker serves, unless it is known of this connection."""
+        """Learn what the broker serves, unless it is known for this connection."""
         if self._translator is None:
             versions = self._inferred if self._inferred is not None else self._probe()
             self._session.adopt(versions)
@@ -562,7 +565,7 @@ class KafkaConnection(threading.local):
     def _probe(self) -> BrokerVersions:
         self._is_busy = True
         probe = probe_versions(self._client_id, highest=self._versions_version)
-        # Late: a client whose requests all brokers serve never asks.
+        # Imported late: a client whose requests are served by all brokers never probes.
         connect: Any = import_late('kafka.net.connect')
         try:
             versions = self._drive(connect, connect.ask_versions(self._noting(probe))).versions
@@ -577,7 +580,7 @@ class KafkaConnection(threading.local):
         return versions
 
     def _noting(self, probe: Probe) -> Probe:
-        """Remember what a probe finds, before a connection that follows may fail."""
+        """Store the result of a probe at once, since a connection that follows may fail."""
         result = yield from probe
         if result.release is not None:
             self._inferred = result.versions
@@ -586,10 +589,10 @@ class KafkaConnection(threading.local):
         return result
 
     def _drive(self, connect: Any, steps: Steps[ProbeResult]) -> ProbeResult:
-        """Do the actions of a conversation to its end. Raises OSError, KafkaError."""
+        """Perform the actions of a conversation until it ends. Raises OSError, KafkaError."""
         action = next(steps)
         while True:
-            # Apart, because a stand-in for the socket may raise StopIteration too.
+            # Separately, because a mock of the socket may raise StopIteration too.
             try:
                 result = self._do(connect, action)
             except (OSError, KafkaError) as error:
@@ -604,7 +607,7 @@ class KafkaConnection(threading.local):
                 return _found(done)
 
     def _do(self, connect: Any, action: Any) -> Optional[bytes]:
-        """Do an action and return its result. Raises OSError, KafkaError."""
+        """Perform an action and return its result. Raises OSError, KafkaError."""
         if isinstance(action, connect.ReceiveBytes):
             return self._probe_response(action.silent_seconds)
         if isinstance(action, connect.SendBytes):
@@ -615,14 +618,14 @@ class KafkaConnection(threading.local):
         return None
 
     def _probe_response(self, silent_seconds: Optional[float]) -> Optional[bytes]:
-        """Return the next response to the probe as it was received, None for silence."""
+        """Return the next response to the probe as received, None if the broker is silent."""
         if silent_seconds is not None:
             limit = silent_seconds if self.timeout is None else self.timeout / 4
             self._sock.settimeout(min(silent_seconds, limit))
         try:
             while True:
                 data = self._read_frame(self.ahead_bytes)
-                # The answers to earlier requests, which nobody has read yet, come first.
+                # The responses to earlier requests, which were not read yet, come first.
                 if len(self._read_early) < len(self._waiting) and data[:1] < b'\x80':
                     self._read_early.append(data)
                 else:
@@ -636,17 +639,17 @@ class KafkaConnection(threading.local):
                 self._sock.settimeout(self.timeout)
 
     def _reconnect(self) -> None:
-        """Connect again and keep the answers that had come; those that had not never will."""
+        """Connect again, keeping the responses already received; the others are lost."""
         early = self._read_early
         waiting = list(self._waiting)[: len(early)]
         self.reinit()
-        self._is_busy = True  # reinit() knows of no probe under way
+        self._is_busy = True  # reinit() has reset it, but the probe continues
         self._read_early.extend(early)
         self._waiting.extend(waiting)
 
 
 def __getattr__(name: str) -> object:
-    """Load the connection of 1.x, which this module offered too, when it is asked for."""
+    """Import the connection of 1.x, which this module also exported, on first access."""
     if name in ('BrokerConnection', 'ConnectionStates', 'InFlightRequest'):
         return getattr(import_late('kafka.evented.broker_connection'), name)
     raise AttributeError('module %r has no attribute %r' % (__name__, name))
@@ -658,7 +661,7 @@ def _found(done: StopIteration) -> ProbeResult:
 
 
 def _stage_of(error: Exception) -> str:
-    """Return how far connecting came that failed with an error of the socket."""
+    """Return the stage of connecting in which an error of the socket occurred."""
     return 'DNS' if isinstance(error, (socket.gaierror, UnicodeError)) else 'TCP'
 
 
@@ -669,7 +672,7 @@ def _unconnected(
     timeout: Optional[float],
     security: Optional[SecuritySettings] = None,
 ) -> KafkaConnection:
-    make: Any = cls.__new__  # which keeps the arguments: other threads will connect with them
+    make: Any = cls.__new__  # it keeps the arguments, with which other threads will connect
     options = {} if security is None else {'security': security}
     connection: KafkaConnection = make(cls, host, port, timeout, **options)
     connection._assign(host, port, timeout, security)

@@ -1,8 +1,8 @@
-"""What a consumer hands out for each record, and how many are made at once.
+"""ConsumerRecord: a record as returned by consumers, and ways to create many of them at once.
 
-Owns the tuple; what is in it is read by ``kafka.consumer.fetch.completed_fetch``. Programs import
-it from :mod:`kafka.structs` or ``kafka.consumer.fetcher``. The fields stand in the order of 1.4.4
-to 2.0, with the leader epoch that 2.1 added at the end.
+Created by ``kafka.consumer.fetch.completed_fetch``. Programs import the class from
+:mod:`kafka.structs` or ``kafka.consumer.fetcher``. The order of the fields is that of 1.4.4 to 2.0,
+with the leader epoch that 2.1 added at the end.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import Any, Deque, Iterable, Iterator, List, NamedTuple, Optional, S
 
 class ConsumerRecord(NamedTuple):
     """
-    One record as a consumer hands it out: a named tuple of 13.
+    One record as returned by a consumer: a named tuple of 13.
 
-    ``timestamp`` is in ms since the epoch, -1 where the writer gave none; ``timestamp_type`` is 0
-    for the time of the writer, 1 for that of the log; both are None in message format 0.
-    ``key`` and ``value`` are what the deserializers made of them. ``headers`` is a list of
-    ``(str, bytes or None)``, each record has its own. ``checksum`` is the CRC that message formats
-    0 and 1 store, else None. The ``serialized_..._size`` are in bytes, -1 for a key or a value that
-    is None and where there are no headers. ``leader_epoch`` is that of the leader which took the
-    record, -1 if unknown. From 1.0; headers 1.4.4, leader_epoch 2.1.
+    ``timestamp`` is in ms since the epoch, -1 if the producer set none; ``timestamp_type`` is 0 for
+    CreateTime, 1 for LogAppendTime; both are None in message format 0. ``key`` and ``value`` are
+    the results of the deserializers. ``headers`` is a list of ``(str, bytes or None)``, a separate
+    one for each record. ``checksum`` is the CRC that message formats 0 and 1 store, else None. The
+    ``serialized_..._size`` are in bytes, -1 if the key or value is None and if there are no
+    headers. ``leader_epoch`` is that of the leader which appended the record, -1 if unknown. From
+    1.0; headers 1.4.4, leader_epoch 2.1.
     """
 
     topic: Any
@@ -42,9 +42,9 @@ class ConsumerRecord(NamedTuple):
 
 def make_records(columns: Sequence[Iterable[Any]]) -> List[ConsumerRecord]:
     """
-    Make records of 13 columns, whose shortest says how many.
+    Create records from 13 columns; the shortest column determines their number.
 
-    No Python code is run for each of them; the call of ConsumerRecord itself takes twice as long.
+    No Python code runs for each record; calling ConsumerRecord itself takes twice as long.
     """
     return list(_made(columns))
 
@@ -55,16 +55,17 @@ def _made(columns: Sequence[Iterable[Any]]) -> Iterator[ConsumerRecord]:
 
 class RecentRecords:
     """
-    The last records that were made as lists, of the sort that costs little memory.
+    The most recently created records, kept alive to avoid work of the cyclic garbage collector.
 
-    The cyclic collector counts how many more objects are made than let go. A program that reads
-    lists lets go of many at once, which counts for nothing, just after as many were made, which
-    makes it look at all of them; that takes a third of the time. While these here are held and let
-    go one by one, as new ones are made, it has nothing to do.
+    The collector counts allocations minus deallocations. A program that reads lists frees many
+    records at once, which the count does not reflect, just after as many were created, which
+    triggers a collection of all of them; that takes a third of the time. If records are kept here
+    and freed one by one, as new ones are created, no collection is triggered. Only small records
+    are kept.
     """
 
     def __init__(self, most: int = 2000, most_bytes: int = 1 << 20) -> None:
-        """Hold so many records of so many bytes together at most."""
+        """Keep at most `most` records with values of `most_bytes` bytes in total."""
         self._kept: Deque[ConsumerRecord] = deque(maxlen=most)
         self._most_bytes = most_bytes // most
 
@@ -74,7 +75,7 @@ class RecentRecords:
     def make(
         self, columns: Sequence[Iterable[Any]], count: int, size_bytes: int
     ) -> List[ConsumerRecord]:
-        """Make ``count`` records, as make_records(); their values have so many bytes together."""
+        """Create ``count`` records as make_records(), with values of ``size_bytes`` in total."""
         kept = self._kept
         if size_bytes > self._most_bytes * count or count > (kept.maxlen or 0) // 2:
             kept.clear()
@@ -85,12 +86,12 @@ class RecentRecords:
 
 class LazyRecords:
     """
-    Records of one partition, each made when it is asked for.
+    Records of one partition, each created when it is requested.
 
-    One that is dropped before the next is made takes the place of that in memory, and the cyclic
-    collector never hears of it: a list of them takes twice as long.
+    A record that is dropped before the next is created leaves its memory to that, and the cyclic
+    garbage collector is never triggered: a list of records takes twice as long.
 
-    Attributes: iterator: over the records, for one pass; its ``next`` is all in C.
+    Attributes: iterator: over the records, for one pass; its ``next`` is implemented in C.
     """
 
     __slots__ = ('_ahead', '_leader_epoch', '_offsets', 'iterator')
@@ -98,8 +99,8 @@ class LazyRecords:
     def __init__(
         self, columns: Sequence[Iterable[Any]], offsets: Sequence[int], epoch: int
     ) -> None:
-        """Take 13 columns, none shorter than ``offsets``, which tell where in them one is."""
-        # It alone knows how many are left.
+        """Take 13 columns, none shorter than ``offsets``, which is used to find the position."""
+        # This iterator is the only one that knows how many records are left.
         self._ahead = iter(offsets)
         self._offsets = offsets
         self._leader_epoch = epoch
@@ -109,14 +110,14 @@ class LazyRecords:
         return len(self._offsets)
 
     def left(self) -> int:
-        """Return how many were not asked for yet."""
+        """Return the number of records not requested yet."""
         hint: int = self._ahead.__length_hint__()  # type: ignore[attr-defined]
         return hint
 
     def last(self, without: int = 0) -> Optional[Tuple[int, int]]:
-        """Return offset and leader epoch of the one that was handed out last; None before that.
+        """Return offset and leader epoch of the last record returned to the program, or None.
 
-        Arguments: without: so many that were asked for last were not handed out.
+        Arguments: without: the number of records requested last that were not returned.
         """
         place = len(self._offsets) - self.left() - 1 - without
         return (self._offsets[place], self._leader_epoch) if place >= 0 else None

@@ -1,7 +1,7 @@
-"""OffsetCommitContext: commit what a block of code has marked as done, or go back to its start.
+"""OffsetCommitContext: commits the offsets marked in a block, or resets the consumer to its start.
 
-Owns the decision at the end of the block, and nothing of how offsets are stored: that is the
-business of the consumer's client. Any object with the consumer's public attributes will do.
+It only decides at the end of the block; the consumer's client stores the offsets. Any object with
+the public attributes of SimpleConsumer can be used. Runs in the caller's thread.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ log = logging.getLogger(__name__)
 
 
 class OffsetCommitContext:
-    """Commit the offsets that were marked inside a ``with`` block when it ends well (0.9.5).
+    """Commit the offsets that were marked inside a ``with`` block if it ends normally (0.9.5).
 
-    Arguments: consumer: a SimpleConsumer with ``auto_commit`` off, which was told to
+    Arguments: consumer: a SimpleConsumer with ``auto_commit`` off, after a call of its
     ``provide_partition_info()``, so that the partition of each message is known.
 
     As in::
@@ -28,14 +28,14 @@ class OffsetCommitContext:
                 handle(message)
                 context.mark(partition, message.offset)
 
-    Without an exception the marks are committed in one request, and the consumer goes on behind
-    them; where nothing was marked it goes back to where the block began. It does that after an
-    exception too, which is passed on; only OffsetOutOfRangeError is not: the consumer goes to the
-    beginning of the log instead. Going back drops the messages that were fetched and not handed
-    out.
+    Without an exception the marks are committed in one request, and the consumer continues after
+    them; if nothing was marked, it is reset to the offsets at the start of the block. After an
+    exception it is reset too, and the exception is raised; only OffsetOutOfRangeError is
+    suppressed: the consumer continues at the beginning of the log instead. A reset drops the
+    messages that were fetched and not returned yet.
 
-    Attributes: consumer; initial_offsets: {partition: offset} when the block began;
-    high_water_mark: {partition: offset to commit}. The truth value tells whether anything was
+    Attributes: consumer; initial_offsets: {partition: offset} at the start of the block;
+    high_water_mark: {partition: offset to commit}. The truth value is True if anything was
     marked.
 
     Raises, at the end of the block: what the broker or the client reports for the commit.
@@ -77,9 +77,10 @@ class OffsetCommitContext:
         return None
 
     def commit(self) -> None:
-        """Commit the marks and let the consumer go on behind them; without any, go back.
+        """Commit the marks and continue after them; without marks, reset the consumer.
 
-        From 0.9.5. Raises: what the broker or the client reports; the consumer's offsets stay then.
+        From 0.9.5. Raises: what the broker or the client reports; then the consumer's offsets are
+        unchanged.
         """
         if self.high_water_mark:
             self.commit_partition_offsets(self.high_water_mark)
@@ -88,7 +89,7 @@ class OffsetCommitContext:
             self.rollback()
 
     def rollback(self) -> None:
-        """Let the consumer go back to where the block began. From 0.9.5."""
+        """Reset the consumer to the offsets at the start of the block. From 0.9.5."""
         self.update_consumer_offsets(self.initial_offsets)
 
     def commit_partition_offsets(self, partition_offsets: Dict[int, int]) -> None:
@@ -109,16 +110,16 @@ class OffsetCommitContext:
             check_error(response)
 
     def update_consumer_offsets(self, partition_offsets: Dict[int, int]) -> None:
-        """Let the consumer go on at {partition: offset}, without what it has fetched. From 0.9.5.
+        """Continue at {partition: offset}, and drop the fetched messages. From 0.9.5.
 
         Raises: what the consumer's ``seek`` raises.
         """
         for partition, offset in partition_offsets.items():
             self.consumer.offsets[partition] = offset
-        # Goes nowhere, and throws away what was fetched before the offsets were written.
+        # A seek by 0 keeps the offsets, and drops the messages fetched before they were set.
         self.consumer.seek(0, 1)
 
     def handle_out_of_range(self) -> None:
-        """Let the consumer go to the beginning of the log. From 0.9.5."""
+        """Let the consumer continue at the beginning of the log. From 0.9.5."""
         log.info('%r: offset out of range, going to the beginning of the log', self.consumer)
         self.consumer.seek(0, 0)

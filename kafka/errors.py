@@ -1,20 +1,20 @@
-"""Every error this package raises, under every name that an era gave it.
+"""All errors that this package raises, under the names of all releases.
 
-The classes are made in two rooms behind this one: :mod:`kafka.client_errors` has what goes wrong
-without a code, :mod:`kafka.broker_errors` one class per error code of a broker. Names of other eras
-are aliases of the same classes and stand here. What a caller should do about an error is data on
-its class:
+The classes are defined in two modules: :mod:`kafka.client_errors` has those without an error code,
+:mod:`kafka.broker_errors` one class per error code of a broker. Names of other releases are aliases
+of the same classes, defined here. Attributes of the class say how a caller can handle an error:
 
 ``retriable``
     the same request may succeed later.
 ``refresh_metadata``, ``invalid_metadata``
-    fetch fresh metadata before the next try (the second name is the one of the 1.x releases).
+    refresh the metadata before the next attempt (the second is the name in the 1.x releases).
 ``refind_coordinator``
-    ask again which broker coordinates the group or the transactional id.
+    look up the coordinator of the group or the transactional id again.
 ``fatal``
-    the producer or group member that got it is finished, whatever request it had sent.
+    the producer or group member that got it cannot continue, whatever request it had sent.
 
-A rule for one API wins over these flags; how errors are reacted to stands with the drivers.
+A rule for a single API takes precedence over these flags; such rules are next to the code that
+sends the request.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from kafka.broker_errors import (
     UnrecognizedBrokerError,
     kafka_errors,
 )
-from kafka.client_errors import *  # noqa: F403 - every class without
+from kafka.client_errors import *  # noqa: F403 - every class without a code
 from kafka.client_errors import (
     ConnectionError as ConnectionError,
 )
@@ -55,7 +55,7 @@ for _each in list(globals().values()):
         _each.__module__ = __name__
 del _each
 
-# ---------------------------------------------------------------- other eras' names
+# ---------------------------------------------------------------- names of other releases
 
 KafkaProtocolError = ProtocolError
 CorruptRecordError = CorruptRecordException = InvalidMessageError
@@ -67,7 +67,7 @@ GroupCoordinatorNotAvailableError = ConsumerCoordinatorNotAvailableCode
 NotCoordinatorError = NotCoordinatorForGroupError = NotCoordinatorForConsumerCode
 AuthenticationFailedError = SaslAuthenticationFailedError
 
-# What they are called in a log: by the newest name, since 2.1.
+# The names shown in logs: the newest ones, since 2.1.
 for _each, _name in (
     (InvalidMessageError, 'CorruptRecordError'),
     (StaleLeaderEpochCodeError, 'NetworkExceptionError'),
@@ -94,7 +94,7 @@ RETRY_ERROR_TYPES = RETRY_BACKOFF_ERROR_TYPES + RETRY_REFRESH_ERROR_TYPES
 
 
 def error_for_code(code: int) -> Type[BrokerResponseError]:
-    """Return the class of a broker's error code; UnknownError for a code not listed."""
+    """Return the class of a broker's error code; UnknownError for an unknown code."""
     return kafka_errors.get(code, UnknownError)
 
 
@@ -102,9 +102,9 @@ _unrecognized: Dict[int, Type[BrokerResponseError]] = {}
 
 
 def for_code(code: int) -> Type[BrokerResponseError]:
-    """Return the class of an error code; one not listed gets a class of its own (1.x to 3.x).
+    """Return the class of an error code; an unknown code gets its own class (1.x to 3.x).
 
-    That class is called UnrecognizedBrokerError, derives from it and carries the code as errno.
+    That class is named UnrecognizedBrokerError, derives from it and has the code as errno.
     """
     known = kafka_errors.get(code) or _unrecognized.get(code)
     if known is None:
@@ -119,7 +119,7 @@ def for_code(code: int) -> Type[BrokerResponseError]:
 
 
 def check_error(response: Any) -> None:
-    """Raise what a response reports, if anything (0.9.5).
+    """Raise the error that a response reports, if any (0.9.5).
 
     Arguments: response: an exception instance, or an object with the attribute ``error`` (a code).
     Raises: the instance itself, or the class of a code other than 0 with the response as argument.

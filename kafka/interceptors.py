@@ -1,7 +1,7 @@
-"""What may see and change records on their way: the contract of interceptors (KIP-42).
+"""Interceptors: the interface of objects that observe or change records (KIP-42).
 
-Owns the calls and when they are made; the clients make them. Objects with some of the methods do as
-well as subclasses. The option ``interceptors`` takes objects, or classes that need no arguments.
+The clients call them. An object with some of the methods is as good as a subclass. The option
+``interceptors`` takes objects, or classes that need no arguments.
 """
 
 from __future__ import annotations
@@ -10,39 +10,40 @@ from typing import Any
 
 
 class ProducerInterceptor:
-    """Sees what a producer sends, and what becomes of it.
+    """Observes the records that a producer sends, and their results.
 
-    Records pass several interceptors in the order of the option, each getting what the one before
-    returned. A producer that has any takes the slower way for every record.
+    Several interceptors are called in the order of the option, each with the result of the one
+    before. A producer with interceptors uses the slower code path for every record.
     """
 
     def on_send(self, record: Any) -> Any:
-        """Return the record to send, as it is or another one; before it is serialized.
+        """Return the record to send, the same or another one; before it is serialized.
 
         Called in the thread that sends. record: a named tuple with topic, value, key, headers,
-        partition and timestamp_ms; ``record._replace(...)`` makes another one. What is raised comes
-        out of ``send()``, and nothing is sent.
+        partition and timestamp_ms; ``record._replace(...)`` makes another one. An exception raised
+        here is raised by ``send()``, and nothing is sent.
         """
         return record
 
     def on_acknowledgement(self, metadata: Any, exception: Any) -> None:
-        """Learn what became of a record: a RecordMetadata and None, or None and the error.
+        """Receive the result of a record: a RecordMetadata and None, or None and the error.
 
         Called once for each record that passed on_send(), in the thread that completes its future;
-        it must be quick. What is raised is logged.
+        it must return quickly. Exceptions raised here are logged.
         """
 
 
 class ConsumerInterceptor:
-    """Sees what a consumer hands out, and what it commits."""
+    """Observes the records that a consumer returns, and its commits."""
 
     def on_consume(self, records: Any) -> Any:
-        """Return what poll() is to hand out: a dict of lists of records by TopicPartition.
+        """Return the records that poll() returns: a dict of lists of records by TopicPartition.
 
-        Iteration calls it as well, with records of one partition. What is raised comes out of
-        ``poll()``, or of the iteration; the position stays, and the same records come again.
+        Iteration calls it as well, with records of one partition. An exception raised here is
+        raised by ``poll()`` or the iteration; the position is unchanged, and the same records come
+        again.
         """
         return records
 
     def on_commit(self, offsets: Any) -> None:
-        """Learn of a commit that succeeded: OffsetAndMetadata by TopicPartition."""
+        """Receive the offsets of a successful commit: OffsetAndMetadata by TopicPartition."""

@@ -1,9 +1,9 @@
-"""SimpleClient: the blocking client of 1.x, whose topics, groups and hosts are text.
+"""SimpleClient: the blocking client of 1.x, whose topics, groups and hosts are str.
 
-It leaves names as they are given, sends request structs over connections that return futures, takes
-hosts with address families, and makes a failed look-up of a leader the response of its payload.
-Everything else it shares with KafkaClient of 0.9.5 (kafka/blocking/base_client.py). Each thread
-that uses one has connections of its own.
+It leaves names as they are given, sends request structs over connections that return futures,
+accepts hosts with address families, and turns a failed look-up of a leader into the response of its
+payload. Everything else it shares with KafkaClient of 0.9.5 (kafka/blocking/base_client.py). Each
+thread that uses a client has connections of its own.
 """
 
 from __future__ import annotations
@@ -47,41 +47,41 @@ log = logging.getLogger('kafka.client')
 class SimpleClient(BlockingClient):
     """The blocking client of 1.x.
 
-    Constructing it asks hosts in random order until one answers with all metadata; connections are
-    made when a request needs them. After `close()` it stays usable: the next request connects
+    The constructor asks hosts in random order until one returns all metadata; connections are made
+    when a request needs them. After `close()` it can still be used: the next request connects
     again. Each thread that uses it has sockets of its own; see `copy()`.
 
     Arguments:
-        hosts: ``'host:port,host:port'`` or a list of ``'host:port'``; the port may be left out,
-            IPv6 addresses stand in brackets.
+        hosts: ``'host:port,host:port'`` or a list of ``'host:port'``; the port may be omitted,
+            IPv6 addresses are in brackets.
         client_id: name for the broker's logs and quotas, str or bytes.
-        timeout: seconds to wait for a connection and for each read and write; None waits for ever.
-            It must exceed the longest time that a request asks a broker to wait.
+        timeout: seconds to wait for a connection and for each read and write; None: forever.
+            It must exceed the longest time that a request lets a broker wait.
         correlation_id: the number before that of the first request.
-        options: what secures connections: security_protocol, ssl_cafile, sasl_mechanism and so on,
-            as in 1.x to 3.x (kafka.net.security.OPTIONS).
+        options: the security of connections: security_protocol, ssl_cafile, sasl_mechanism and so
+            on, as in 1.x to 3.x (kafka.net.security.OPTIONS).
 
     Attributes:
         hosts: list of (host, port, address family).
         brokers: {node id: BrokerMetadata}.
         topic_partitions: {topic: {partition: node id of the leader, -1 for none}}.
         topics_to_brokers: {TopicPartition: BrokerMetadata, or None without a leader}.
-            Both maps are found under str and bytes topics; looking never asks a broker.
+            Both maps accept str and bytes topics; reading them never sends a request.
 
     Raises: KafkaUnavailableError when no host answers; TypeError or ValueError naming a wrong
-        argument; KafkaConfigurationError for a port that is none.
+        argument; KafkaConfigurationError for an invalid port.
 
-    All of it is from 1.x. Methods that take a topic raise TypeError for what is no str or bytes.
+    All of it is from 1.x. Methods that take a topic raise TypeError unless it is str or bytes.
     Those that send requests share some arguments: payloads: a list of ``...Payload`` tuples of
-    ``kafka.structs``, one for each partition; fail_on_error: raise the first error, or leave it in
-    the list (False); callback: called with each response, its result stands in the list instead. A
-    leader that cannot be found fails its payload with FailedPayloadsError. Payloads of fetched
-    messages carry ``kafka.protocol.message`` objects.
+    ``kafka.structs``, one for each partition; fail_on_error: True raises the first error, False
+    leaves errors in the list; callback: called with each response, and its result takes the place
+    of the response in the list. A leader that cannot be found fails its payload with
+    FailedPayloadsError. Payloads of fetched messages carry ``kafka.protocol.message`` objects.
     """
 
     FAILED_LOOKUPS = (KafkaUnavailableError, LeaderNotAvailableError, UnknownTopicOrPartitionError)
 
-    # Producers and consumers leave names as they are.
+    # Producers and consumers do not convert names for a client of this class.
     names_as_given = True
 
     def __init__(
@@ -165,12 +165,12 @@ class SimpleClient(BlockingClient):
     def load_metadata_for_topics(
         self, *topics: Any, ignore_leadernotavailable: bool = False
     ) -> None:
-        """Ask for the brokers and for these topics (all without arguments) and remember them.
+        """Request and store the metadata of the brokers and these topics (none given: all topics).
 
-        Asking for a topic creates it where brokers do that. Partition errors do not raise: a
-        partition without leader maps to None.
+        The request creates a topic if brokers create topics on demand. Partition errors do not
+        raise: a partition without leader maps to None.
 
-        Arguments: ignore_leadernotavailable: be content with a topic that is being created.
+        Arguments: ignore_leadernotavailable: True to accept a topic that is being created.
         Raises: UnknownTopicOrPartitionError, LeaderNotAvailableError for a topic named here;
             the class of any other topic error; KafkaUnavailableError when no host answers.
         """
@@ -178,7 +178,7 @@ class SimpleClient(BlockingClient):
         self._load([_text(topic) for topic in topics], excused)
 
     def reset_topic_metadata(self, *topics: Any) -> None:
-        """Forget topics; str and bytes mean the same one."""
+        """Forget topics; str and bytes name the same topic."""
         super().reset_topic_metadata(*map(self.topic_partitions.stored_key, topics))
 
     def _refresh_new_topic(self, topic: Any) -> None:
@@ -210,7 +210,7 @@ class SimpleClient(BlockingClient):
     def send_list_offset_request(
         self, payloads: Any = (), fail_on_error: bool = True, callback: Any = None
     ) -> List[Any]:
-        """Ask brokers since 0.10.1 by ListOffsetRequestPayloads; return the responses (1.4).
+        """Send ListOffsetRequestPayloads to brokers since 0.10.1; return the responses (1.4).
 
         Times as in `send_offset_request`. Errors as when producing, FailedPayloadsError on older
         brokers.
@@ -224,7 +224,7 @@ class SimpleClient(BlockingClient):
         return self._finish(responses, fail_on_error, callback)
 
     def _protocol(self) -> Any:
-        return vars(_home)['KafkaProtocol']  # which programs replace there
+        return vars(_home)['KafkaProtocol']  # programs replace it in that module
 
     def _encoded(self, encoder_fn: Encoder, payloads: Any) -> Tuple[int, Any]:
         return self._next_id(), encoder_fn(payloads=payloads)
@@ -238,12 +238,12 @@ class SimpleClient(BlockingClient):
         return exchange(requests, self._conn_to, wanted, _carrier(self.timeout))
 
 
-# A carrier has no state, so one is enough for each time-out that a client is given.
+# A carrier has no state, so one is enough for each time-out of clients.
 _carrier = functools.lru_cache(maxsize=16)(StructCarrier)
 
 
 def _text(topic: Any) -> str:
-    """Return the name of a topic as text; TypeError or ValueError for what is none."""
+    """Return the name of a topic as str; TypeError or ValueError if it is not a name."""
     encoded = name_bytes(topic, 'topics')
     try:
         return encoded.decode('utf-8')
@@ -253,5 +253,5 @@ def _text(topic: Any) -> str:
 
 @functools.lru_cache(maxsize=1024)
 def _family_of(host: str) -> int:
-    """Return the address family of a host as metadata names it, without brackets or port."""
+    """Return the address family of a host in metadata, which has no brackets and no port."""
     return get_ip_port_afi('[%s]' % host if ':' in host else host)[2]

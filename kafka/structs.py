@@ -1,8 +1,7 @@
-"""The value tuples of every era: what goes into the calls of the clients and what comes back.
+"""Named tuples for the arguments and results of the clients of all releases.
 
-Owns the tuples and nothing else; their bytes are made in ``kafka.protocol``. The names of 0.9.5 are
-the classes, the ``...Payload`` names of 1.x are the same classes. As in 1.x the module also offers
-every name of ``kafka.errors``.
+``kafka.protocol`` encodes and decodes them. The class names are those of 0.9.5; the ``...Payload``
+names of 1.x are aliases. As in 1.x the module also exports all names of ``kafka.errors``.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import Any, Iterable, List, NamedTuple, Optional, Sequence, Tuple, U
 from kafka.consumer_record import ConsumerRecord as ConsumerRecord
 from kafka.errors import *  # noqa: F403 - 1.x programs import errors from here
 
-# bytes in the 0.9.5 dialect, str in the later ones.
+# bytes with the clients of 0.9.5, str with later ones.
 TopicName = Union[bytes, str]
 
 
@@ -31,7 +30,7 @@ class TopicAndPartition(TopicPartition):
 
 
 class TopicPartitionReplica(NamedTuple):
-    """The copy of a partition that one broker keeps (3.0)."""
+    """The replica of a partition on one broker (3.0)."""
 
     topic: str
     partition: int
@@ -39,9 +38,10 @@ class TopicPartitionReplica(NamedTuple):
 
 
 def _same_position(one: Any, other: object) -> Any:
-    """Compare two (offset, text or timestamp, leader epoch) tuples, ignoring an epoch left out.
+    """Compare two (offset, text or timestamp, leader epoch) tuples, ignoring a missing epoch.
 
-    Eras without the epoch built these tuples from two values and compare them with what we return.
+    Releases without the epoch created these tuples from two values; programs compare such tuples
+    with results.
     """
     if not isinstance(other, tuple):
         return NotImplemented
@@ -52,9 +52,9 @@ def _same_position(one: Any, other: object) -> Any:
 
 
 class OffsetAndMetadata(NamedTuple):
-    """A committed offset, the text stored with it, and the epoch of the leader it was read from.
+    """A committed offset, its metadata text, and the epoch of the leader it was read from.
 
-    Equality ignores the epoch where one side does not know it (-1 or None).
+    Equality ignores the epoch if it is unknown on one side (-1 or None).
     """
 
     offset: int
@@ -74,7 +74,7 @@ class OffsetAndMetadata(NamedTuple):
 class OffsetAndTimestamp(NamedTuple):
     """The first offset at or after a time, the record's timestamp in ms, and the leader epoch.
 
-    Equality ignores the epoch where one side does not know it (-1 or None).
+    Equality ignores the epoch if it is unknown on one side (-1 or None).
     """
 
     offset: int
@@ -101,17 +101,17 @@ _NOT_GIVEN: Any = object()
 
 
 def _one_of(value: Any, other: Any) -> Any:
-    """Return the one that is given; nothing where both are, or neither."""
+    """Return the value that was given; _NOT_GIVEN if both or none were."""
     if value is _NOT_GIVEN:
         return other
     return value if other is _NOT_GIVEN else _NOT_GIVEN
 
 
 class BrokerMetadata(_ThreeFields):
-    """A broker and where it listens; host and port are None for a leader that is not listed.
+    """A broker and its address; host and port are None for a leader that is not listed.
 
-    Three fields, as up to 1.2; who gives a rack, also None, gets the four of 1.3 to 2.x: a Broker.
-    The first may be given as node_id, as in 3.0. From 0.9.5.
+    Three fields, as up to 1.2; with a rack, even None, the result is a Broker, with the four fields
+    of 1.3 to 2.x. The first may be given as node_id, as in 3.0. From 0.9.5.
     """
 
     __slots__ = ()
@@ -125,7 +125,7 @@ class BrokerMetadata(_ThreeFields):
         *,
         node_id: int = _NOT_GIVEN,
     ) -> BrokerMetadata:
-        """Make one of three fields, or of four."""
+        """Create a tuple of three fields, or of four."""
         fields = (_one_of(nodeId, node_id), host, port)
         if _NOT_GIVEN in fields:
             raise TypeError('BrokerMetadata needs nodeId (or node_id, and not both), host and port')
@@ -139,12 +139,12 @@ class BrokerMetadata(_ThreeFields):
 
     @property
     def node_id(self) -> int:
-        """The node id under its name of 3.0."""
+        """The node id, under its name of 3.0."""
         return self.nodeId
 
     @property
     def rack(self) -> Optional[str]:
-        """Where it stands, None if that was not told."""
+        """The rack of the broker, None if not reported."""
         return None
 
     @classmethod
@@ -156,7 +156,7 @@ class BrokerMetadata(_ThreeFields):
 
 
 class Broker(BrokerMetadata):
-    """A broker as 1.3 to 2.x have it: with a rack, which is None if not told."""
+    """A broker as in 1.3 to 2.x: with a rack, or None if not reported."""
 
     __slots__ = ()
     _fields: Any = ('nodeId', 'host', 'port', 'rack')
@@ -170,12 +170,12 @@ class Broker(BrokerMetadata):
         *,
         node_id: int = _NOT_GIVEN,
     ) -> Broker:
-        """Make one."""
+        """Create a tuple of four fields."""
         return BrokerMetadata(nodeId, host, port, rack, node_id=node_id)  # type: ignore[return-value]
 
     @property
     def rack(self) -> Optional[str]:
-        """Where it stands."""
+        """The rack of the broker, None if not reported."""
         values: Tuple[Any, ...] = self
         rack: Optional[str] = values[3]
         return rack
@@ -195,16 +195,17 @@ class _SixFields(NamedTuple):
 
 
 class PartitionMetadata(_SixFields):
-    """Who leads a partition and who keeps copies; error is the code the broker gave with it.
+    """The leader and the replicas of a partition; error is its error code in the response.
 
-    Six fields, as up to 2.0; who gives eight, or a leader_epoch or offline_replicas by name, gets
-    the eight of 2.1 and later: leader_epoch behind leader, offline_replicas behind isr. From 0.9.5.
+    Six fields, as up to 2.0; with eight values, or leader_epoch or offline_replicas by name, it has
+    the eight fields of 2.1 and later: leader_epoch after leader, offline_replicas after isr. From
+    0.9.5.
     """
 
     __slots__ = ()
 
     def __new__(cls, *fields: Any, **named: Any) -> PartitionMetadata:
-        """Make one of six fields, or of eight."""
+        """Create a tuple of six fields, or of eight."""
         if len(fields) > 6 or not {'leader_epoch', 'offline_replicas'}.isdisjoint(named):
             return PartitionMetadataOf21(*fields, **named)
         made: PartitionMetadata = super().__new__(cls, *fields, **named)
@@ -212,12 +213,12 @@ class PartitionMetadata(_SixFields):
 
     @property
     def leader_epoch(self) -> int:
-        """How often the leader has changed, -1 if that was not told (2.1)."""
+        """The leader epoch, -1 if not reported (2.1)."""
         return -1
 
     @property
     def offline_replicas(self) -> Sequence[int]:
-        """Who keeps a copy and is not there (2.1)."""
+        """The ids of the replicas that are offline (2.1)."""
         return ()
 
     @classmethod
@@ -229,7 +230,7 @@ class PartitionMetadata(_SixFields):
 
 
 class PartitionMetadataOf21(PartitionMetadata):
-    """A PartitionMetadata as 2.1 and later have it."""
+    """A PartitionMetadata as in 2.1 and later."""
 
     __slots__ = ()
     _fields: Any = (
@@ -244,7 +245,7 @@ class PartitionMetadataOf21(PartitionMetadata):
     )
 
     def __new__(cls, *fields: Any, **named: Any) -> PartitionMetadataOf21:
-        """Make one; what 2.1 added may be left out where the rest is named."""
+        """Create a tuple; the fields added in 2.1 are optional if the others are named."""
         values = {'leader_epoch': -1, 'offline_replicas': (), **dict(zip(cls._fields, fields))}
         if len(fields) > len(cls._fields) or not named.keys().isdisjoint(
             cls._fields[: len(fields)]
@@ -270,7 +271,7 @@ class PartitionMetadataOf21(PartitionMetadata):
 
 
 class TopicMetadata(NamedTuple):
-    """A topic of a metadata answer (0.9.5)."""
+    """A topic in a metadata response (0.9.5)."""
 
     topic: TopicName
     error: int
@@ -291,7 +292,7 @@ class MetadataResponse(NamedTuple):
 
 
 class ConsumerMetadataRequest(NamedTuple):
-    """The group whose coordinator is sought (0.9.5)."""
+    """The group whose coordinator is requested (0.9.5)."""
 
     groups: TopicName
 
@@ -306,7 +307,7 @@ class ConsumerMetadataResponse(NamedTuple):
 
 
 class Message(NamedTuple):
-    """A message of the old format; attributes carry the codec in bits 0 and 1 (0.9.5)."""
+    """A message of the old format; bits 0 and 1 of attributes are the codec (0.9.5)."""
 
     magic: int
     attributes: int
@@ -322,7 +323,7 @@ class OffsetAndMessage(NamedTuple):
 
 
 class KafkaMessage(NamedTuple):
-    """A message as the KafkaConsumer of 0.9.5 hands it out; value has been deserialized."""
+    """A message as returned by the KafkaConsumer of 0.9.5; value has been deserialized."""
 
     topic: TopicName
     partition: int
@@ -340,7 +341,7 @@ class ProduceRequest(NamedTuple):
 
 
 class ProduceResponse(NamedTuple):
-    """The offset that the first message of a ProduceRequest got, or an error code (0.9.5)."""
+    """The offset assigned to the first message of a request, or an error code (0.9.5)."""
 
     topic: TopicName
     partition: int
@@ -349,7 +350,7 @@ class ProduceResponse(NamedTuple):
 
 
 class FetchRequest(NamedTuple):
-    """From where and how many bytes to read of one partition (0.9.5)."""
+    """The offset from which to read one partition, and the maximum number of bytes (0.9.5)."""
 
     topic: TopicName
     partition: int
@@ -358,7 +359,7 @@ class FetchRequest(NamedTuple):
 
 
 class FetchResponse(NamedTuple):
-    """What one partition gave; highwaterMark is the offset after its last committed message.
+    """Fetched messages of a partition; highwaterMark is the offset after its last committed one.
 
     From 0.9.5.
     """
@@ -371,7 +372,7 @@ class FetchResponse(NamedTuple):
 
 
 class OffsetRequest(NamedTuple):
-    """The offsets of one partition before a time in ms; -1 asks for the latest, -2 the earliest.
+    """The offsets of one partition before a time in ms; -1 requests the latest, -2 the earliest.
 
     From 0.9.5.
     """
@@ -392,7 +393,7 @@ class OffsetResponse(NamedTuple):
 
 
 class ListOffsetRequestPayload(NamedTuple):
-    """One offset of one partition by a time in ms: as OffsetRequest (1.4)."""
+    """One offset of one partition, by a time in ms as in OffsetRequest (1.4)."""
 
     topic: TopicName
     partition: int
@@ -400,7 +401,7 @@ class ListOffsetRequestPayload(NamedTuple):
 
 
 class ListOffsetResponsePayload(NamedTuple):
-    """The first message of one partition that is not older, -1 without one; or an error (1.4)."""
+    """The first message of a partition at or after a time, -1 if none; or an error code (1.4)."""
 
     topic: TopicName
     partition: int
@@ -410,7 +411,7 @@ class ListOffsetResponsePayload(NamedTuple):
 
 
 class OffsetCommitRequest(NamedTuple):
-    """The offset to store for one partition, and a text to go with it (0.9.5)."""
+    """The offset to store for one partition, and a metadata text (0.9.5)."""
 
     topic: TopicName
     partition: int
@@ -419,7 +420,7 @@ class OffsetCommitRequest(NamedTuple):
 
 
 class OffsetCommitResponse(NamedTuple):
-    """Whether the offset of one partition was stored: an error code, 0 for yes (0.9.5)."""
+    """The result of a commit for one partition: an error code, 0 for success (0.9.5)."""
 
     topic: TopicName
     partition: int
@@ -427,7 +428,7 @@ class OffsetCommitResponse(NamedTuple):
 
 
 class OffsetFetchRequest(NamedTuple):
-    """The partition whose stored offset is asked for (0.9.5)."""
+    """The partition whose stored offset is requested (0.9.5)."""
 
     topic: TopicName
     partition: int
@@ -444,7 +445,7 @@ class OffsetFetchResponse(NamedTuple):
 
 
 class RetryOptions(NamedTuple):
-    """How an asynchronous producer retries: limit None for ever, pauses of backoff_ms (0.9.5)."""
+    """How an asynchronous producer retries: limit None: no limit; backoff_ms: the pause (0.9.5)."""
 
     limit: Optional[int]
     backoff_ms: int
@@ -452,9 +453,9 @@ class RetryOptions(NamedTuple):
 
 
 class ConsumerGroupMetadata(NamedTuple):
-    """A consumer as a member of its group, for transactions (3.0).
+    """The membership of a consumer in its group, for transactions (3.0).
 
-    generation_id: -1 outside of one; state: '<unjoined>', '<rebalancing>' or '<stable>'.
+    generation_id: -1 if not a member; state: '<unjoined>', '<rebalancing>' or '<stable>'.
     """
 
     group_id: Optional[str] = None

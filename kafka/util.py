@@ -1,8 +1,8 @@
-"""Small helpers of 0.9.5: reading and writing sized strings, grouping, the bytes boundary, a timer.
+"""Helpers of 0.9.5: length-prefixed strings, grouping, conversion of names to bytes, a timer.
 
-This is where the legacy classes turn names into bytes (``kafka_bytestring``, ``name_for``), and in
-text mode keys and values of messages too (``text_bytes``), and nowhere else. Messages of the
-protocol are declared and coded in ``kafka.protocol``, not here.
+All conversion of names to bytes for the classes of 0.9.5 and 1.x is here (``kafka_bytestring``,
+``name_for``), and in text mode that of keys and values of messages too (``text_bytes``). Messages
+of the protocol are defined in ``kafka.protocol``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 TEXT_SWITCH = 'KAFKA_LEGACY_TEXT'
 
-#: Any, as float is no subclass of it to type checkers, and neither are the numbers of numpy.
+#: Any: to type checkers float is not a subclass of it, and neither are the numbers of numpy.
 _REAL: Any = numbers.Real
 
 _INT16 = struct.Struct('>h')
@@ -32,15 +32,15 @@ _INT32 = struct.Struct('>i')
 
 
 def crc32(data: Any) -> int:
-    """Return the CRC-32 of data as an unsigned number; TypeError for what is no bytes."""
+    """Return the CRC-32 of data as an unsigned number; TypeError for anything but bytes."""
     return zlib.crc32(data) & 0xFFFFFFFF
 
 
 def kafka_bytestring(s: Any) -> bytes:
-    """Return bytes as they are and text as UTF-8 (0.9.5).
+    """Return bytes unchanged and text as UTF-8 (0.9.5).
 
-    Raises: TypeError for anything else; UnicodeEncodeError, a ValueError, for text that has no
-        UTF-8 (lone surrogates).
+    Raises: TypeError for anything else; UnicodeEncodeError, a ValueError, for text that cannot be
+        encoded as UTF-8 (lone surrogates).
     """
     if isinstance(s, bytes):
         return s
@@ -52,7 +52,7 @@ def kafka_bytestring(s: Any) -> bytes:
 def name_bytes(name: Any, argument: str) -> bytes:
     """Return the name of a topic, group or client as bytes.
 
-    Raises: TypeError when it is neither text nor bytes, ValueError when it is text that has no
+    Raises: TypeError for anything but str and bytes, ValueError for text that cannot be encoded as
         UTF-8; both name the argument.
     """
     try:
@@ -66,20 +66,20 @@ def name_bytes(name: Any, argument: str) -> bytes:
 
 
 def takes_names_as_given(client: object) -> bool:
-    """Tell whether a client is one of 1.x, whose class has ``names_as_given = True``.
+    """Return True if a client is one of 1.x, whose class has ``names_as_given = True``.
 
-    Only the class is asked: a stand-in object may answer every attribute with something true. The
-    class is the one that isinstance() goes by, so a proxy of a client is taken for that client.
+    The class is checked, not the object: a mock may answer every attribute with a true value. It is
+    the class that isinstance() uses, so a proxy of a client counts as that client.
     """
     return getattr(client.__class__, 'names_as_given', False) is True
 
 
 def name_for(client: object, name: Any, argument: str = 'topic') -> Any:
-    """Return a topic or group name in the form that the client's dialect keeps names in.
+    """Return a topic or group name in the form that the client uses.
 
-    That is bytes, but for a client that takes names as they are given.
+    That is bytes, or the name itself for a client that takes names as they are given.
 
-    Raises: as name_bytes, which makes the bytes.
+    Raises: as name_bytes, if it is converted to bytes.
     """
     return name if takes_names_as_given(client) else name_bytes(name, argument)
 
@@ -92,7 +92,7 @@ class _LoadsTopics(Protocol):
 
 
 def load_topic(client: _LoadsTopics, topic: Any) -> None:
-    """Load the metadata of a topic; with a client of 1.x one that is being created is no error.
+    """Load the metadata of a topic; with a client of 1.x, one that is being created is accepted.
 
     Raises: what the client raises.
     """
@@ -104,24 +104,23 @@ def load_topic(client: _LoadsTopics, topic: Any) -> None:
 
 
 class _TextMode:
-    """How str keys and values are encoded, and whether the log says so already."""
+    """How str keys and values are encoded, and whether that was logged already."""
 
     encoding: Optional[str] = None
     is_told = False
 
 
 def set_text_mode(encoding: Optional[str]) -> None:
-    """Let the producers of 0.9.5 and SimpleClient, and create_message, take text.
+    """Let the producers of 0.9.5 and SimpleClient, and create_message, accept text.
 
     Python 2 programs sent ``'text'``, which was bytes. In text mode str keys and values of messages
-    are encoded, and the log says so once; names in requests made by hand are encoded as UTF-8, as
-    names are elsewhere. Without, the default, they raise TypeError as in 0.9.5 on Python 3. What is
-    consumed is bytes either way.
+    are encoded, which is logged once; names in requests made directly are encoded as UTF-8, as
+    names are elsewhere. Without text mode, the default, they raise TypeError as in 0.9.5 on
+    Python 3. Consumed messages are bytes in either case.
 
-    Arguments: encoding: of the bytes, such as ``'utf-8'``; None switches text mode off. The
-        environment variable KAFKA_LEGACY_TEXT sets it at the start, ``python -m kafka run`` to
-        utf-8.
-    Raises: ValueError for an encoding that Python does not know, TypeError for what is no str.
+    Arguments: encoding: of the bytes, such as ``'utf-8'``; None switches text mode off. Its initial
+        value is the environment variable KAFKA_LEGACY_TEXT; ``python -m kafka run`` sets utf-8.
+    Raises: ValueError for an encoding that Python does not know, TypeError for anything but str.
     """
     if encoding is not None:
         try:
@@ -144,9 +143,9 @@ _set_text_mode_from_environment()
 
 
 def text_bytes(value: Any, argument: str) -> Optional[bytes]:
-    """Return a str key or value as bytes in text mode; None for all else, and when it is off.
+    """Return a str key or value as bytes in text mode; None for other values, and when it is off.
 
-    Raises: ValueError naming the argument for text that the encoding has no bytes for.
+    Raises: ValueError naming the argument for text that the encoding cannot represent.
     """
     encoding = _TextMode.encoding
     if encoding is None or not isinstance(value, str):
@@ -170,9 +169,9 @@ def text_bytes(value: Any, argument: str) -> Optional[bytes]:
 
 
 def name_in_text_mode(name: Any, argument: str) -> Any:
-    """Return the str name of a topic or group as UTF-8 in text mode; else as it is.
+    """Return the str name of a topic or group as UTF-8 in text mode; otherwise unchanged.
 
-    For requests made by hand, whose names have to be bytes otherwise. Raises: as name_bytes.
+    For requests made directly, whose names must be bytes without text mode. Raises: as name_bytes.
     """
     if _TextMode.encoding is None or not isinstance(name, str):
         return name
@@ -180,15 +179,15 @@ def name_in_text_mode(name: Any, argument: str) -> Any:
 
 
 def shown(name: Any) -> str:
-    """Return a name, which may be bytes, as logs and errors show it.
+    """Return a name, which may be bytes, as text for logs and errors.
 
-    ``'%s' % b't'`` gives the same text, but ``python -b`` warns of it.
+    ``'%s' % b't'`` gives the same text, but ``python -b`` warns about it.
     """
     return repr(name) if isinstance(name, bytes) else str(name)
 
 
 def whole_number(value: Any, argument: str) -> int:
-    """Return an integer of whatever type as int; raise TypeError naming the argument otherwise."""
+    """Return an integer of any type as int; raise TypeError naming the argument otherwise."""
     try:
         return operator.index(value)
     except TypeError:
@@ -196,9 +195,9 @@ def whole_number(value: Any, argument: str) -> int:
 
 
 def whole_ms(value: Any, argument: str) -> int:
-    """Return a time in milliseconds, a number of whatever type, as int: fractions are cut off.
+    """Return a time in milliseconds, a number of any type, as int; fractions are truncated.
 
-    Raises: TypeError naming the argument for no number; ValueError for NaN and infinity.
+    Raises: TypeError naming the argument unless it is a number; ValueError for NaN and infinity.
     """
     if type(value) is int:
         return value
@@ -210,7 +209,7 @@ def whole_ms(value: Any, argument: str) -> int:
 
 
 def check_number(value: Any, argument: str) -> None:
-    """Raise TypeError naming the argument unless the value is a number on the line."""
+    """Raise TypeError naming the argument unless the value is a real number."""
     if not isinstance(value, numbers.Real):
         raise TypeError('%s must be a number, not %s' % (argument, type(value).__name__))
 
@@ -258,7 +257,7 @@ def _read_string(length: struct.Struct, data: bytes, cur: int) -> Tuple[Optional
 def read_int_string(data: bytes, cur: int) -> Tuple[Optional[bytes], int]:
     """Read an int32 length and that many bytes at position cur.
 
-    Returns: the bytes, or None for length -1, and the position behind them.
+    Returns: the bytes, or None for length -1, and the position after them.
     Raises: BufferUnderflowError when data ends too early; ProtocolError for a length below -1.
     """
     return _read_string(_INT32, data, cur)
@@ -272,7 +271,7 @@ def read_short_string(data: bytes, cur: int) -> Tuple[Optional[bytes], int]:
 def relative_unpack(fmt: str, data: bytes, cur: int) -> Tuple[Tuple[Any, ...], int]:
     """Unpack a struct format at position cur.
 
-    Returns: the tuple of values and the position behind them.
+    Returns: the tuple of values and the position after them.
     Raises: BufferUnderflowError when data ends too early.
     """
     end = cur + struct.calcsize(fmt)
@@ -298,8 +297,8 @@ def group_by_topic_and_partition(tuples: Iterable[Any]) -> Dict[Any, Dict[int, A
 class WeakMethod:
     """A method that can be called without keeping its object alive (1.x).
 
-    Arguments: bound_method: of an object that can be referred to weakly. Equal to another one of
-    the same object and function. Calling raises ReferenceError when the object is gone.
+    Arguments: bound_method: of an object that supports weak references. Instances for the same
+    object and function are equal. Calling raises ReferenceError once the object is gone.
     """
 
     def __init__(self, bound_method: Any) -> None:
@@ -322,18 +321,18 @@ class WeakMethod:
 
 
 def _held_lock() -> Any:
-    """Return a lock that is held: releasing it wakes a waiter and, unlike Event.set, takes none."""
+    """Return a held lock: releasing it wakes a waiter and, unlike Event.set, takes no lock."""
     lock = threading.Lock()
     lock.acquire()
     return lock
 
 
 class ReentrantTimer:
-    """A background timer that calls a function again and again, and can be started again.
+    """A background timer that calls a function periodically, and can be restarted.
 
-    Arguments: t: interval in ms, more than 0; fn: what to call, with args and kwargs. The attribute
-    t holds the interval in seconds. What fn raises is logged, the timer goes on.
-    Raises: ValueError when t is not positive or fn cannot be called.
+    Arguments: t: interval in ms, more than 0; fn: the function to call, with args and kwargs. The
+    attribute t holds the interval in seconds. Exceptions of fn are logged, and the timer continues.
+    Raises: ValueError if t is not positive or fn is not callable.
     """
 
     def __init__(self, t: float, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
@@ -355,19 +354,19 @@ class ReentrantTimer:
         return '<ReentrantTimer every %s s, %s>' % (self.t, state)
 
     def _run(self, stop: Any) -> None:
-        # A longer interval than threads can wait for is meant as never.
+        # A longer interval than threads can wait for means "never".
         while not stop.acquire(timeout=min(self.t, threading.TIMEOUT_MAX)):
             try:
                 self.fn(*self.args, **self.kwargs)
             except Exception:
-                # The last line of defence: a failed call must not end the calls that follow.
+                # A failed call must not end the calls that follow.
                 log.exception('timed call of %r failed', self.fn)
 
     def start(self) -> None:
         """Start calling, first after one interval; a running timer is stopped first."""
         if self.thread is not None:
             self.stop()
-        # One per run: a thread that outlived its stop() must not go on with the next run.
+        # One lock per run: a thread that outlived its stop() must not continue in the next run.
         self._stop = _held_lock()
         self.thread = threading.Thread(
             target=self._run, args=(self._stop,), name='kafka timer', daemon=True
@@ -375,14 +374,14 @@ class ReentrantTimer:
         self.thread.start()
 
     def cancel(self) -> None:
-        """Let the thread end and wait for nothing; also from a finalizer: it takes no lock."""
+        """Stop the thread without waiting; takes no lock, so that a finalizer can call it."""
         try:
             self._stop.release()
-        except RuntimeError:  # it was told before
+        except RuntimeError:  # cancelled before
             pass
 
     def stop(self) -> None:
-        """Stop calling and wait for a call under way, for at most one interval and a second."""
+        """Stop calling, and wait for a running call, for at most one interval and a second."""
         self.cancel()
         thread, self.thread = self.thread, None
         if thread is not None and thread is not threading.current_thread():

@@ -1,1 +1,1 @@
-"""Groups of all kinds (classic, KIP-848, share, streams) and their offsets."""
+"""Groups of all types (classic, KIP-848, share, streams) and their offsets."""

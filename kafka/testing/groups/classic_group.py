@@ -1,9 +1,9 @@
 """A classic group: a state machine of members, generations and assignments.
 
-From JoinGroup to LeaveGroup, for the registry of groups (registry.py) and the handlers of group
-requests (handlers/groups.py), which find the group and know the wire. Responses go to an outbox:
-the state is settled before the next request is taken. Follows the protocol guide ("Group Membership
-API"), KIP-62, KIP-134, KIP-345, KIP-389, KIP-394, KIP-447, KIP-559 and KIP-814.
+Called by the registry of groups (registry.py) and the handlers of group requests
+(handlers/groups.py), which look up the group and encode the messages. Responses go to an outbox,
+which is flushed once the state is settled. Follows the protocol guide ("Group Membership API"),
+KIP-62, KIP-134, KIP-345, KIP-389, KIP-394, KIP-447, KIP-559 and KIP-814.
 """
 
 from __future__ import annotations
@@ -45,14 +45,15 @@ from kafka.testing.groups.group_members import (
 from kafka.testing.groups.group_states import TRANSITIONS, GroupRules, GroupState
 from kafka.testing.timers import Timer
 
-#: How long one that never was in a generation may wait for its first.
+#: The session time-out of a member that has not been in a generation yet.
 NEW_MEMBER_SECONDS = 300.0
 
 
 class ClassicGroup:
-    """One group.
+    """One classic group.
 
-    Arguments: rules: those of the cluster; on_empty: called when the last member is gone.
+    Arguments: rules: what all groups of the cluster share; on_empty: called with the group when
+        its last member has been removed.
     """
 
     group_type = 'classic'
@@ -71,10 +72,10 @@ class ClassicGroup:
         self._rules = rules
         self.empty_since = rules.timers.clock.monotonic()
         self._on_empty = on_empty
-        self._pending: Dict[str, Timer] = {}  # member ids given out and not used yet
+        self._pending: Dict[str, Timer] = {}  # assigned ids that have not joined
         self._unsynced: Set[str] = set()
         self._timer: Optional[Timer] = None  # of the rebalance
-        self._delay_left_ms: Optional[int] = None  # of the first rebalance, while it collects
+        self._delay_left_ms: Optional[int] = None  # of the initial rebalance delay
         self._has_newcomer = False
 
     def __repr__(self) -> str:
@@ -94,13 +95,13 @@ class ClassicGroup:
 
     @property
     def has_pending(self) -> bool:
-        """Whether it gave out member ids that may still be used."""
+        """Whether member ids were assigned with which no member has joined yet (KIP-394)."""
         return bool(self._pending)
 
     # ------------------------------------------------------------ join
 
     def join(self, call: JoinCall) -> None:
-        """Take a JoinGroup; the answer may come much later."""
+        """Process a JoinGroup; it may be answered much later, when the rebalance completes."""
         request = call.request
         if not self._has_place(request.member_id):
             self._drop(request.member_id)
@@ -131,7 +132,7 @@ class ClassicGroup:
         )
 
     def _join_unknown(self, call: JoinCall) -> None:
-        """Let one in that has no member id: give one, or refuse until it comes with it."""
+        """Process a JoinGroup without a member id: assign one, or ask for a join with it."""
         request = call.request
         instance = request.group_instance_id
         prefix = call.client_id if instance is None else instance
@@ -167,10 +168,10 @@ class ClassicGroup:
         self._rebalance()
 
     def _join_again(self, member: Member, call: JoinCall) -> None:
-        """Let a member join that is known, by its id."""
+        """Process the JoinGroup of a known member."""
         is_same = member.protocols == call.protocols
         if self.state is GroupState.COMPLETING_REBALANCE and is_same:
-            self._answer_current(member, call)  # its first answer was lost
+            self._answer_current(member, call)  # the client has not received the first response
         elif self.state is GroupState.STABLE and is_same and member.member_id != self.leader_id:
             self._answer_current(member, call)
         else:
@@ -189,7 +190,7 @@ class ClassicGroup:
         self.keep_alive(member)
 
     def _replace(self, member: Member, member_id: str, call: JoinCall) -> None:
-        """Give a static member that has restarted a new id (KIP-345)."""
+        """Give a restarted static member a new member id and fence the old one (KIP-345)."""
         old_id, old_leader = member.member_id, self.leader_id
         self._answer_waiting(member, FENCED_INSTANCE_ID)
         self.members = {
@@ -213,7 +214,7 @@ class ClassicGroup:
     # ------------------------------------------------------------ rebalance
 
     def _rebalance(self) -> None:
-        """Begin a rebalance, or see whether the one that runs has everybody."""
+        """Begin a rebalance, or complete the current one if all members have joined."""
         if self.state is GroupState.PREPARING_REBALANCE:
             self._try_complete()
             return
@@ -236,7 +237,7 @@ class ClassicGroup:
         return max((each.rebalance_timeout_ms for each in self.members.values()), default=0)
 
     def _collected(self) -> None:
-        """Wait once more if somebody came during the initial delay, else go on."""
+        """Extend the initial delay if a member has joined during it, else complete (KIP-134)."""
         left = self._delay_left_ms or 0
         if self._has_newcomer and left > 0 and self.generation == 0:
             self._has_newcomer = False
@@ -253,7 +254,7 @@ class ClassicGroup:
                 self._complete()
 
     def _complete(self) -> None:
-        """End the wait for members: who has not come is out, unless static."""
+        """End the wait for members: remove those that have not joined, except static ones."""
         self._delay_left_ms = None
         keeps_static = self._rules.version >= (2, 3)
         for member in list(self.members.values()):
@@ -282,8 +283,8 @@ class ClassicGroup:
         self._expect_syncs()
 
     def _stumble(self, joined: List[Member]) -> None:
-        """Fail as brokers before 1.0 at a member without protocols: nobody can join any more."""
-        for member in joined if self._rules.version < (0, 11) else ():  # later ones say nothing
+        """Fail as brokers before 1.0 do without a common protocol: joins are never completed."""
+        for member in joined if self._rules.version < (0, 11) else ():  # later ones do not answer
             call, member.joining = member.joining, None
             assert call is not None
             refusal = join_refusal(call.version, UNKNOWN_SERVER_ERROR, '', -1)
@@ -299,7 +300,7 @@ class ClassicGroup:
             self.keep_alive(member)
 
     def _expect_syncs(self) -> None:
-        """Put a limit on how long members may take to sync (3.0)."""
+        """Remove members that do not send SyncGroup within the rebalance time-out (3.0)."""
         self._unsynced = set(self.members)
         if self._rules.version >= (3, 0):
             self._set_timer(self._rebalance_timeout_ms / 1000, self._drop_unsynced)
@@ -315,7 +316,7 @@ class ClassicGroup:
     # ------------------------------------------------------------ sync and heartbeat
 
     def sync(self, request: SyncGroupRequest, reply: Reply) -> None:
-        """Take a SyncGroup; the answer comes when the leader's has."""
+        """Process a SyncGroup; answered once the leader's SyncGroup has arrived."""
         error = self._call_error(
             request.member_id, request.group_instance_id, request.generation_id
         )
@@ -343,7 +344,7 @@ class ClassicGroup:
         size = sum(len(given.get(name, b'')) for name in self.members)
         stored = sum(len(each.metadata(self.protocol_name)) for each in self.members.values())
         if stored + size > self._rules.max_metadata_bytes or not self._rules.budget.has_room(size):
-            # Larger than a record of __consumer_offsets may be.
+            # Larger than the largest record of __consumer_offsets.
             self._answer_syncs(UNKNOWN_SERVER_ERROR)
             self._rebalance()
             return
@@ -371,7 +372,7 @@ class ClassicGroup:
                 self.keep_alive(member)
 
     def heartbeat(self, request: HeartbeatRequest) -> int:
-        """Note that a member lives; return the error to tell it."""
+        """Restart the session time-out of a member; return the error code of the response."""
         if self._rules.version < (0, 10) and self.state is not GroupState.STABLE:
             return REBALANCE_IN_PROGRESS
         error = self._call_error(
@@ -389,7 +390,7 @@ class ClassicGroup:
     # ------------------------------------------------------------ leave
 
     def leave(self, member_id: str, instance_id: Optional[str]) -> int:
-        """Let a member go, named by either id or both; return the error."""
+        """Remove a member by member id, instance id or both; return the error code."""
         if self.state is GroupState.DEAD:
             return COORDINATOR_NOT_AVAILABLE
         if not member_id and instance_id is not None:
@@ -403,7 +404,7 @@ class ClassicGroup:
         return error
 
     def _drop(self, member_id: str) -> None:
-        """Remove a member, or an id that was given out, and go on without."""
+        """Remove a member or an assigned member id, and continue the rebalance without it."""
         pending = self._pending.pop(member_id, None)
         if pending is not None:
             pending.cancel()
@@ -426,7 +427,7 @@ class ClassicGroup:
             self._rebalance()
 
     def _remove(self, member: Member) -> None:
-        """Forget a member; what it waits for is answered."""
+        """Remove a member; its pending JoinGroup or SyncGroup is answered with an error."""
         self._answer_waiting(member, UNKNOWN_MEMBER_ID)
         del self.members[member.member_id]
         self._rules.budget.change(-member.size)
@@ -448,7 +449,7 @@ class ClassicGroup:
             self._rules.outbox.put(syncing, SyncGroupResponse(error_code=error, assignment=b''))
 
     def die(self) -> None:
-        """End the group; nobody finds it any more."""
+        """End the group: its members are removed and no request reaches it any more."""
         for member in list(self.members.values()):
             self._remove(member)
         for member_id, timer in self._pending.items():
@@ -461,7 +462,7 @@ class ClassicGroup:
     # ------------------------------------------------------------ responses and places
 
     def _has_place(self, member_id: str) -> bool:
-        """Tell whether ``group.max.size`` lets a member in (KIP-389)."""
+        """Return True if ``group.max.size`` allows a member to join (KIP-389)."""
         limit = self._rules.max_size
         if self._rules.version < (2, 2) or self.state in (GroupState.EMPTY, GroupState.DEAD):
             return True
@@ -494,8 +495,8 @@ class ClassicGroup:
         )
 
     def _restarted(self, member: Member, call: JoinCall, old_leader: str) -> JoinGroupResponse:
-        """Return the answer to a static member that takes up where it was."""
-        if call.version < 9:  # it must not assign, so it is not told that it leads
+        """Return the response to a restarted static member that keeps its assignment (KIP-814)."""
+        if call.version < 9:  # it must not assign: the leader has the old id
             response = self._joined(member, call, tells_members=False)
             response.leader = old_leader
             return response
@@ -506,7 +507,7 @@ class ClassicGroup:
     # ------------------------------------------------------------ syncs
 
     def _disagrees(self, request: SyncGroupRequest) -> bool:
-        """Tell whether it speaks of another protocol than was chosen (KIP-559)."""
+        """Return True if a SyncGroup names another protocol than the chosen one (KIP-559)."""
         return (
             request.protocol_type is not None and request.protocol_type != self.protocol_type
         ) or (request.protocol_name is not None and request.protocol_name != self.protocol_name)
@@ -522,7 +523,7 @@ class ClassicGroup:
     # ------------------------------------------------------------ checks
 
     def member_error(self, member_id: str, instance_id: Optional[str]) -> int:
-        """Return what is wrong with the name of a member."""
+        """Return the error code for a member id and instance id, 0 if they match a member."""
         if instance_id is not None:
             owner = self.instances.get(instance_id)
             if owner is not None and owner != member_id:
@@ -540,7 +541,7 @@ class ClassicGroup:
         return error
 
     def commit_error(self, generation: int, member_id: str, instance_id: Optional[str]) -> int:
-        """Return why a commit is refused; one that is not counts as a heartbeat."""
+        """Return the error code of a commit; a valid one restarts the session time-out."""
         empty = self.state is GroupState.EMPTY
         if generation < 0 and empty:
             return NONE
@@ -559,7 +560,7 @@ class ClassicGroup:
     def transactional_commit_error(
         self, generation: int, member_id: str, instance_id: Optional[str]
     ) -> int:
-        """Return why offsets in a transaction are refused: nothing is fenced without names."""
+        """Return the error code of TxnOffsetCommit: without member and generation, no fencing."""
         if generation < 0 and (
             self.state is GroupState.EMPTY or (not member_id and instance_id is None)
         ):
@@ -567,7 +568,7 @@ class ClassicGroup:
         return self._call_error(member_id, instance_id, generation)
 
     def is_subscribed(self, topic: str) -> bool:
-        """Tell whether a member consumes a topic, as far as that can be read."""
+        """Return True if a member subscribes to a topic, or its metadata cannot be decoded."""
         for member in self.members.values():
             topics = subscribed_topics(member.metadata(self.protocol_name))
             if topics is None or topic in topics:
@@ -577,7 +578,7 @@ class ClassicGroup:
     # ------------------------------------------------------------ time
 
     def keep_alive(self, member: Member) -> None:
-        """Begin a member's session time-out anew."""
+        """Restart the session time-out of a member."""
         self._watch(member, member.session_timeout_ms / 1000)
 
     def _watch(self, member: Member, seconds: float) -> None:
@@ -587,7 +588,7 @@ class ClassicGroup:
         member.session.set(seconds)
 
     def _expire(self, member: Member) -> None:
-        """Remove a member whose time is over, unless it is the group that lets it wait."""
+        """Remove a member whose session has expired, unless it is waiting for a response."""
         if member.syncing or (member.joining and not member.is_new):
             self.keep_alive(member)
         else:

@@ -1,9 +1,7 @@
-"""A KIP-848 group: members with epochs, a target, and the way from what they have to what they get.
+"""A KIP-848 consumer group: subscriptions, regular expressions and the target assignment.
 
-Owns one group: what members subscribe to, regular expressions among it, and the assignment
-(KIP-848; KIP-1082 for member ids). Membership and the hand-over of partitions are in
-handover_group.py; what may be asked at all is checked by consumer_groups.py, who gets what is
-computed by server_assignors.py.
+Called by consumer_groups.py, which checks heartbeats first. Membership and reconciliation are in
+handover_group.py, the assignors in server_assignors.py. Also follows KIP-1082 (member ids).
 """
 
 from __future__ import annotations
@@ -17,16 +15,16 @@ from kafka.testing.groups.handover_group import HandoverGroup, HandoverMember
 from kafka.testing.groups.regex import Effort, Pattern
 from kafka.testing.groups.server_assignors import ASSIGNORS, DEFAULT_ASSIGNOR, TopicPartition
 
-#: Regular expressions are matched at most so often, and take a moment.
+#: Regular expressions are matched at most once in this interval, after a short delay.
 REGEX_SECONDS = 10.0
 REGEX_DELAY_SECONDS = 0.01
-#: So old may be what they matched, from 4.1 on: ACLs may be others (KIP-848's
+#: From 4.1 on they are matched again after this time, since ACLs may have changed (KIP-848,
 #: ``group.consumer.regex.refresh.interval.ms``).
 REGEX_REFRESH_SECONDS = 600.0
 
 
 class ConsumerMember(HandoverMember[TopicPartition]):
-    """A member: what it wants, and what it has."""
+    """A member with its subscription and assignment."""
 
     def __init__(self, member_id: str, client_id: str, client_host: str) -> None:
         super().__init__(member_id, client_id, client_host)
@@ -44,21 +42,22 @@ class ConsumerMember(HandoverMember[TopicPartition]):
 
     @property
     def size(self) -> int:
-        """The bytes that it stands for."""
+        """The estimate of the bytes that the member takes."""
         names = 2 * len(self.member_id) + len(self.client_id) + 2 * len(self.instance_id or '')
         return MEMBER_BYTES + names + sum(map(len, self.topic_names)) + len(self.regex or '')
 
     def take_over(self, other: ConsumerMember) -> None:
-        """Become what a static member was that has left for a while."""
+        """Take over the state of a static member that left temporarily."""
         super().take_over(other)
         self.topic_names, self.regex = other.topic_names, other.regex
         self.assignor = other.assignor
 
 
 class ConsumerGroup(HandoverGroup[ConsumerMember, ConsumerGroupHeartbeatRequest, TopicPartition]):
-    """One group.
+    """One consumer group.
 
-    Arguments: rules: those of the cluster; on_empty: is told its id when the last member has gone.
+    Arguments: rules: what all groups of the type share; on_empty: called with the group id when
+        the last member has left.
     """
 
     group_type = 'consumer'
@@ -67,7 +66,7 @@ class ConsumerGroup(HandoverGroup[ConsumerMember, ConsumerGroupHeartbeatRequest,
     def __init__(self, group_id: str, rules: EpochRules, on_empty: Callable[[str], None]) -> None:
         super().__init__(group_id, rules, on_empty)
         self.epoch = 1 if rules.version >= (4, 3) else 0
-        self._regexes: Dict[str, Set[str]] = {}  # what each matches
+        self._regexes: Dict[str, Set[str]] = {}  # the topics that each matched
         self._topics_seen: Set[str] = set()  # when regular expressions were last matched
         self._matched_at: Optional[float] = None
         self._is_matching = False
@@ -84,7 +83,7 @@ class ConsumerGroup(HandoverGroup[ConsumerMember, ConsumerGroupHeartbeatRequest,
     # ------------------------------------------------------------ members
 
     def take_back(self, members: List[ConsumerMember], regexes: Dict[str, Set[str]]) -> None:
-        """Have the members again that were written down, and what their expressions matched."""
+        """Restore members that were read from disk, and the matches of their expressions."""
         for member in members:
             self._enter(member)
             self.keep_alive(member)
@@ -96,7 +95,7 @@ class ConsumerGroup(HandoverGroup[ConsumerMember, ConsumerGroupHeartbeatRequest,
 
     @property
     def regexes(self) -> Dict[str, Set[str]]:
-        """Which topics each regular expression matched last."""
+        """The topics that each regular expression last matched."""
         return self._regexes
 
     def _owns_its_own(self, member: ConsumerMember, request: ConsumerGroupHeartbeatRequest) -> bool:
@@ -115,9 +114,9 @@ class ConsumerGroup(HandoverGroup[ConsumerMember, ConsumerGroupHeartbeatRequest,
         request: ConsumerGroupHeartbeatRequest,
         may_describe: Callable[[str], bool],
     ) -> Optional[Set[TopicPartition]]:
-        """Take what a member says; return its assignment, None if there is nothing to tell.
+        """Process a heartbeat; return the assignment, None if the response does not carry it.
 
-        Arguments: may_describe: whether who sends it may know of a topic.
+        Arguments: may_describe: returns True if the sender may describe a topic.
         """
         self.keep_alive(member)
         assignor = self.assignor
@@ -141,10 +140,10 @@ class ConsumerGroup(HandoverGroup[ConsumerMember, ConsumerGroupHeartbeatRequest,
         return None
 
     def _update(self, member: ConsumerMember, request: ConsumerGroupHeartbeatRequest) -> bool:
-        """Note what a member wants; return whether that is something new."""
+        """Take over the values of a heartbeat; return True if the subscription has changed."""
         size = member.size
         names, regex = member.topic_names, member.regex
-        # Before 4.3 the first epoch of a group is 0, which stands for joining.
+        # Before 4.3 the first epoch of a group is 0, which means joining.
         has_changed = member.member_id not in self.target and self._rules.version < (4, 3)
         if request.instance_id is not None:
             self._set_instance(member, request.instance_id)
@@ -159,12 +158,12 @@ class ConsumerGroup(HandoverGroup[ConsumerMember, ConsumerGroupHeartbeatRequest,
         if request.server_assignor is not None:
             member.assignor = request.server_assignor
         self._rules.budget.change(member.size - size)
-        # A new regular expression says nothing until it has been matched.
+        # A new regular expression has no effect until it has been matched.
         is_matched = member.regex is None or member.regex in self._regexes
         return has_changed or member.topic_names != names or (member.regex != regex and is_matched)
 
     def _look_at_topics(self) -> bool:
-        """Count the partitions of subscribed topics; return whether they are others than before."""
+        """Count the partitions of subscribed topics; return True if they have changed."""
         counts = self._counted({n for each in self.members.values() for n in self._names(each)})
         before = self._counts
         has_unmatched = any(
@@ -172,7 +171,7 @@ class ConsumerGroup(HandoverGroup[ConsumerMember, ConsumerGroupHeartbeatRequest,
             for each in self.members.values()
         )
         if has_unmatched and all(before.get(name) == count for name, count in counts.items()):
-            return False  # what is missing may be what the new expression matches
+            return False  # the missing topics may be among those that the new expression matches
         self._counts = counts
         return counts != before
 
@@ -182,7 +181,7 @@ class ConsumerGroup(HandoverGroup[ConsumerMember, ConsumerGroupHeartbeatRequest,
     # ------------------------------------------------------------ regular expressions
 
     def _look_at_regexes(self, may_describe: Callable[[str], bool]) -> None:
-        """Match regular expressions in a moment, if there are new ones or new topics."""
+        """Schedule the match of regular expressions if expressions or topics are new."""
         wanted = {each.regex for each in self.members.values() if each.regex is not None}
         for gone in set(self._regexes) - wanted:
             del self._regexes[gone]
@@ -200,7 +199,7 @@ class ConsumerGroup(HandoverGroup[ConsumerMember, ConsumerGroupHeartbeatRequest,
         timers.later(REGEX_DELAY_SECONDS, lambda: self._match(may_describe))
 
     def _match(self, may_describe: Callable[[str], bool]) -> None:
-        """Match all expressions of the group by the rights of the one whose heartbeat led here."""
+        """Match all expressions of the group with the rights of the member that caused it."""
         self._is_matching = False
         self._matched_at = self._rules.timers.clock.monotonic()
         self._topics_seen = set(self._rules.topics)
@@ -220,7 +219,7 @@ class ConsumerGroup(HandoverGroup[ConsumerMember, ConsumerGroupHeartbeatRequest,
     # ------------------------------------------------------------ assignment
 
     def _assign(self) -> None:
-        """Compute a new target, if there is reason and the last one is old enough."""
+        """Compute a new target if the epoch has changed and the last target is old enough."""
         if self.assignment_epoch == self.epoch or self._has_just_assigned():
             return
         self._assigned_at = self._rules.timers.clock.monotonic()
@@ -234,7 +233,7 @@ class ConsumerGroup(HandoverGroup[ConsumerMember, ConsumerGroupHeartbeatRequest,
         if self._rules.version < (4, 2):
             return target
         wanted = self._topic_ids(self._names(member))
-        return {each for each in target if each[0] in wanted}  # what it does not want goes at once
+        return {each for each in target if each[0] in wanted}  # unwanted topics are revoked at once
 
     # ------------------------------------------------------------ commits
 
@@ -242,12 +241,12 @@ class ConsumerGroup(HandoverGroup[ConsumerMember, ConsumerGroupHeartbeatRequest,
         return epoch >= member.assigned.get(partition, epoch + 1)
 
     def is_subscribed(self, topic: str) -> bool:
-        """Tell whether a member consumes a topic."""
+        """Return True if a member subscribes to a topic."""
         return any(topic in self._names(each) for each in self.members.values())
 
 
 def _owned(request: ConsumerGroupHeartbeatRequest) -> Optional[Set[TopicPartition]]:
-    """Return what a member says it owns, None if it says nothing."""
+    """Return the partitions that a member reports to own, None if it reports nothing."""
     if request.topic_partitions is None:
         return None
     return {(t.topic_id, index) for t in request.topic_partitions for index in t.partitions}

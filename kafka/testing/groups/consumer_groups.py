@@ -1,7 +1,6 @@
-"""The KIP-848 groups of an embedded cluster: which there are, and what may be asked of them.
+"""The KIP-848 consumer groups of an embedded cluster, and the checks of their heartbeats.
 
-Owns the checks of a heartbeat that need no group. What one group does is in consumer_group.py, the
-list of them in epoch_groups.py.
+Called by registry.py. One group is in consumer_group.py, the base of this class in epoch_groups.py.
 """
 
 from __future__ import annotations
@@ -31,7 +30,8 @@ from kafka.testing.groups.server_assignors import ASSIGNORS, TopicPartition
 class ConsumerGroups(EpochGroups[ConsumerGroup]):
     """The KIP-848 groups of a cluster.
 
-    Arguments: rules: those of all of them; on_empty: is told the id of one that has no members.
+    Arguments: rules: what all of them share; on_empty: called with the id of a group whose last
+        member has left.
     """
 
     group_type = ConsumerGroup.group_type
@@ -44,7 +44,7 @@ class ConsumerGroups(EpochGroups[ConsumerGroup]):
         return ConsumerGroup(group_id, self.rules, self._on_empty)
 
     def take_back(self, group_id: str) -> ConsumerGroup:
-        """Return a group that was written down, without its members yet."""
+        """Create a group that was read from disk; the caller adds its members."""
         return self._create(group_id)
 
     def heartbeat(
@@ -55,7 +55,7 @@ class ConsumerGroups(EpochGroups[ConsumerGroup]):
         client_host: str,
         may_describe: Callable[[str], bool],
     ) -> ConsumerGroupHeartbeatResponse:
-        """Take the heartbeat of a member, new or known, or let it leave."""
+        """Process a heartbeat: of a new member, of a known one, or of one that leaves."""
         refusal = _refusal_without_group(request, version)
         if refusal is not None:
             return refusal
@@ -85,7 +85,7 @@ class ConsumerGroups(EpochGroups[ConsumerGroup]):
 
 
 def consumer_refusal(error: int, text: Optional[str]) -> ConsumerGroupHeartbeatResponse:
-    """Return the answer to a heartbeat that is not taken."""
+    """Return the response to a heartbeat that is refused."""
     return ConsumerGroupHeartbeatResponse(
         throttle_time_ms=0,
         error_code=error,
@@ -129,7 +129,7 @@ def _assignment(partitions: Set[TopicPartition]) -> Assignment:
 def _refusal_without_group(
     request: ConsumerGroupHeartbeatRequest, version: int
 ) -> Optional[ConsumerGroupHeartbeatResponse]:
-    """Return why a heartbeat cannot be meant, None if it can."""
+    """Return the response to an invalid heartbeat, None if it is valid."""
     wrong_epoch = epoch_text(request.member_epoch, request.instance_id)
     text = _empty_name(request, version) or wrong_epoch or _join_text(request)
     if text is not None:
@@ -148,7 +148,7 @@ def _refusal_without_group(
 def _empty_name(request: ConsumerGroupHeartbeatRequest, version: int) -> Optional[str]:
     if not request.group_id:
         return 'The group id is empty.'
-    # In version 0 the broker chooses the id of who joins.
+    # In version 0 the broker assigns the id of a member that joins.
     if not request.member_id and (version > 0 or request.member_epoch != JOIN_EPOCH):
         return 'The member id is empty.'
     if request.instance_id == '':

@@ -1,8 +1,8 @@
 """A group whose members have epochs: what consumer, share and streams groups have in common.
 
-Owns who is a member and for how long, what each shall have, and when that may be computed anew
-(KIP-848, KIP-932, KIP-1071). What members tell and are told is each kind's own business; those that
-hand over what they have are in handover_group.py.
+Membership, target assignments and when a new one may be computed (KIP-848, KIP-932, KIP-1071). The
+types are in consumer_group.py, share_group.py and streams_group.py; the first and the last have
+handover_group.py as a further base.
 """
 
 from __future__ import annotations
@@ -46,20 +46,20 @@ STATIC_LEAVE_EPOCH = -2
 
 
 class EpochGroupState(enum.Enum):
-    """Where a group is; values are the names that descriptions give."""
+    """The state of a group; values are the names in responses that describe groups."""
 
     EMPTY = 'Empty'
     NOT_READY = 'NotReady'  # streams groups only
-    ASSIGNING = 'Assigning'  # these two not in share groups
+    ASSIGNING = 'Assigning'  # this one and the next: not in share groups
     RECONCILING = 'Reconciling'
     STABLE = 'Stable'
     DEAD = 'Dead'
 
 
 class EpochRules(NamedTuple):
-    """What all groups of a kind share; ``topics`` are those of the cluster, by name.
+    """What all groups of a type share; ``topics`` are those of the cluster, by name.
 
-    ``setting`` returns the value of a group's setting that is a number, by group and name.
+    ``setting`` returns the value of a numeric group config, by group id and name.
     """
 
     version: Tuple[int, ...]
@@ -72,7 +72,7 @@ class EpochRules(NamedTuple):
 
 
 class EpochMember:
-    """A member, and which epoch it is in."""
+    """A member with its epoch."""
 
     def __init__(self, member_id: str, client_id: str, client_host: str) -> None:
         self.member_id = member_id
@@ -85,26 +85,26 @@ class EpochMember:
 
     @property
     def size(self) -> int:
-        """The bytes that it stands for."""
+        """The estimate of the bytes that the member takes."""
         raise NotImplementedError
 
 
 M = TypeVar('M', bound=EpochMember)
-#: The heartbeats of members.
+#: The types of the heartbeat requests.
 R = TypeVar(
     'R',
     bound=Union[
         ConsumerGroupHeartbeatRequest, ShareGroupHeartbeatRequest, StreamsGroupHeartbeatRequest
     ],
 )
-#: What members are given: partitions or tasks.
+#: What is assigned: partitions or tasks.
 Unit = TypeVar('Unit', bound=Hashable)
 
 
 class EpochGroup(Generic[M, R, Unit]):
-    """One group. Arguments: rules: those of its kind."""
+    """One group. Arguments: rules: what all groups of the type share."""
 
-    #: Also what the names of its settings begin with.
+    #: Also the prefix of its group configs.
     group_type = ''
     member_type: Type[M]
 
@@ -113,11 +113,11 @@ class EpochGroup(Generic[M, R, Unit]):
         self.epoch = 0
         self.assignment_epoch = 0
         self.members: Dict[str, M] = {}
-        #: What each member shall have.
+        #: The target assignment by member id.
         self.target: Dict[str, Set[Unit]] = {}
         self.is_dead = False
         self._rules = rules
-        #: Topics that members read, as last seen: their ids and how many partitions they had.
+        #: The topics that members subscribe to: their ids and partition counts when last counted.
         self._counts: Dict[str, Tuple[bytes, int]] = {}
         self._assigned_at: Optional[float] = None
 
@@ -132,17 +132,17 @@ class EpochGroup(Generic[M, R, Unit]):
 
     @property
     def protocol_type(self) -> str:
-        """What lists of groups tell beside the kind."""
+        """The protocol type in lists of groups."""
         return self.group_type
 
     @property
     def assignor(self) -> str:
-        """The name of what computes who gets what."""
+        """The name of the assignor that computes the target."""
         raise NotImplementedError
 
     @property
     def state(self) -> EpochGroupState:
-        """Where it is."""
+        """The state of the group."""
         if self.is_dead:
             return EpochGroupState.DEAD
         return self._state_of_members() if self.members else EpochGroupState.EMPTY
@@ -151,18 +151,18 @@ class EpochGroup(Generic[M, R, Unit]):
         raise NotImplementedError
 
     def _setting(self, name: str) -> int:
-        """Return the value of one of its settings, all of which begin with the kind of group."""
+        """Return the value of a group config; the prefix is the group type."""
         return self._rules.setting(self.group_id, '%s.%s' % (self.group_type, name))
 
     @property
     def heartbeat_interval_ms(self) -> int:
-        """How often members shall send heartbeats."""
+        """The interval of heartbeats, sent to members."""
         return self._setting('heartbeat.interval.ms')
 
     # ------------------------------------------------------------ members
 
     def find(self, request: R, client_id: str, client_host: str) -> Tuple[int, Optional[M]]:
-        """Return the member that sends a heartbeat, made if it joins, or an error."""
+        """Return an error code, 0 for none, and the member of a heartbeat, created if it joins."""
         known = self.members.get(request.member_id)
         if known is not None:
             return self._epoch_error(known, request), known
@@ -178,7 +178,7 @@ class EpochGroup(Generic[M, R, Unit]):
         return self.member_type(request.member_id, client_id, client_host)
 
     def _epoch_error(self, member: M, request: R) -> int:
-        """Return what is wrong with the epoch in which a member believes to be."""
+        """Return the error code for the epoch in a member's heartbeat."""
         raise NotImplementedError
 
     def _enter(self, member: M) -> M:
@@ -188,27 +188,27 @@ class EpochGroup(Generic[M, R, Unit]):
         return member
 
     def _deadline(self, member: M) -> Deadline:
-        """Return a deadline after which a member is out."""
+        """Return a deadline after which the member is removed."""
         rules = self._rules
         return Deadline(rules.timers, rules.outbox, lambda: self.remove(member))
 
     def keep_alive(self, member: M) -> None:
-        """Begin a member's session time-out anew."""
+        """Restart the session time-out of a member."""
         if member.session is not None:
             member.session.set(self._setting('session.timeout.ms') / 1000)
 
     def remove(self, member: M) -> None:
-        """Forget a member: others get what it had."""
+        """Remove a member: the others get its assignment."""
         self._forget(member)
         self.epoch += 1
         if not self.members:
             if self._rules.version >= (4, 4):
                 self.assignment_epoch = self.epoch
-                self._assigned_at = None  # who joins next does not wait
+                self._assigned_at = None  # the next member that joins does not wait
             self._ended()
 
     def _ended(self) -> None:
-        """Forget what only members needed: the last one has gone."""
+        """Clear what only members need: the last one has left."""
         self._counts.clear()
 
     def _forget(self, member: M) -> None:
@@ -221,7 +221,7 @@ class EpochGroup(Generic[M, R, Unit]):
             member.session.cancel()
 
     def die(self) -> None:
-        """End the group; nobody finds it any more."""
+        """End the group: its members are removed and no request reaches it any more."""
         for member in list(self.members.values()):
             self._forget(member)
         self.is_dead = True
@@ -229,7 +229,7 @@ class EpochGroup(Generic[M, R, Unit]):
     # ------------------------------------------------------------ assignment
 
     def _counted(self, names: Iterable[str]) -> Dict[str, Tuple[bytes, int]]:
-        """Return the ids and the numbers of partitions of those topics that there are."""
+        """Return the ids and partition counts of those topics that exist."""
         found = {name: self._rules.topics.get(name) for name in names}
         return {
             name: (topic.topic_id, len(topic.partitions))
@@ -238,7 +238,7 @@ class EpochGroup(Generic[M, R, Unit]):
         }
 
     def _count(self, names: Iterable[str]) -> bool:
-        """Count the partitions of topics; return whether they are others than before."""
+        """Count the partitions of topics; return True if the counts have changed."""
         before, self._counts = self._counts, self._counted(names)
         return self._counts != before
 
@@ -246,9 +246,9 @@ class EpochGroup(Generic[M, R, Unit]):
         return {self._counts[name][0] for name in names if name in self._counts}
 
     def _has_just_assigned(self) -> bool:
-        """Tell whether the last assignment is too young for another one (4.3).
+        """Return True if the assignment interval since the last target is not over (4.3).
 
-        In 4.3 also that of a group that has become empty since.
+        In 4.3 this is also the case if the group has been empty since.
         """
         if self._assigned_at is None or self._rules.version < (4, 3):
             return False

@@ -1,8 +1,7 @@
-"""The groups of one kind that an embedded cluster has, where members have epochs.
+"""The groups of one type of an embedded cluster, where members have epochs.
 
-Owns the groups by their ids, the room that they take, and the words for what members may have done
-wrong. What may be asked of them is checked by each kind: consumer_groups.py, share_groups.py and
-streams_groups.py. That an id means one group of any kind is known in registry.py.
+The base of consumer_groups.py, share_groups.py and streams_groups.py, which check the heartbeats.
+registry.py checks that a group id is used by one type only.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from kafka.testing.groups.group_members import group_size
 G = TypeVar('G', bound=EpochGroup[Any, Any, Any])
 Key = TypeVar('Key', str, bytes)
 
-#: What is said of the member of a heartbeat, by error.
+#: The error messages of heartbeat responses, by error code.
 MEMBER_TEXTS = {
     UNKNOWN_MEMBER_ID: 'Member %s is not in the group.',
     FENCED_MEMBER_EPOCH: 'Member %s has another epoch; it must give up its partitions and rejoin.',
@@ -35,7 +34,7 @@ MEMBER_TEXTS = {
 
 
 class EpochGroups(Generic[G]):
-    """The groups of one kind. Arguments: rules: those of all of them."""
+    """The groups of one type. Arguments: rules: what all of them share."""
 
     group_type = ''
 
@@ -47,15 +46,15 @@ class EpochGroups(Generic[G]):
         return '<%s: %d>' % (type(self).__name__, len(self._groups))
 
     def get(self, group_id: str) -> Optional[G]:
-        """Return a group, None if there is none of this kind."""
+        """Return a group, None if none of this type has the id."""
         return self._groups.get(group_id)
 
     def all(self) -> List[G]:
-        """Return all."""
+        """Return all groups."""
         return list(self._groups.values())
 
     def make(self, group_id: str) -> Optional[G]:
-        """Make a group; return None when there is no room for it."""
+        """Create a group; return None if the memory limit does not allow it."""
         if not self.rules.budget.has_room(group_size(group_id)):
             return None
         return self._create(group_id)
@@ -69,7 +68,7 @@ class EpochGroups(Generic[G]):
         raise NotImplementedError
 
     def forget(self, group_id: str) -> None:
-        """Forget a group, if there is one."""
+        """Remove a group if it exists."""
         group = self._groups.pop(group_id, None)
         if group is not None:
             self.rules.budget.change(-group_size(group_id))
@@ -77,14 +76,14 @@ class EpochGroups(Generic[G]):
 
 
 def epoch_text(epoch: int, instance_id: Optional[str]) -> Optional[str]:
-    """Return what is wrong with an epoch where members may be static, None if it can be meant."""
+    """Return why a member epoch is invalid where members may be static, None if it is valid."""
     if epoch == STATIC_LEAVE_EPOCH and instance_id is None:
         return 'Only members with an instance id leave for a while.'
     return 'There is no member epoch %d.' % epoch if epoch < STATIC_LEAVE_EPOCH else None
 
 
 def numbers_by_name(numbered: Iterable[Tuple[Key, int]]) -> Dict[Key, List[int]]:
-    """Return partitions or tasks as messages have them: each topic or part once, all in order."""
+    """Return partitions or tasks grouped by topic or subtopology, sorted."""
     found: Dict[Key, List[int]] = {}
     for name, number in sorted(numbered):
         found.setdefault(name, []).append(number)

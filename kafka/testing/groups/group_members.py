@@ -1,6 +1,6 @@
-"""What groups of any kind are made of: members, what they sent, answers that are owed, a budget.
+"""Parts that groups of all types share: members, JoinGroup requests, the outbox, the memory budget.
 
-Owns these values. What happens to them is in classic_group.py and epoch_group.py.
+Used by classic_group.py and epoch_group.py.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from kafka.testing.timers import Timer, Timers
 
 Reply = Callable[[Message], None]
 
-#: What a member costs beside what it sent; about what Python takes for it.
+#: The estimated bytes of a member in Python, without the data that it sent.
 MEMBER_BYTES = 1024
-#: And a group.
+#: The estimated bytes of a group without members.
 GROUP_BYTES = 2048
 
 
 class JoinCall(NamedTuple):
-    """A JoinGroup request, who sent it and how to answer."""
+    """A JoinGroup request with its sender and the function that answers it."""
 
     request: JoinGroupRequest
     version: int
@@ -45,56 +45,56 @@ class JoinCall(NamedTuple):
 
     @property
     def protocols(self) -> List[Tuple[str, bytes]]:
-        """What it offers, best first."""
+        """The protocols in the order of preference, with their metadata."""
         return [(each.name, bytes(each.metadata)) for each in self.request.protocols]
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """How long others wait for it; version 0 has one time-out for both."""
+        """The rebalance time-out; version 0 has only the session time-out, used for both."""
         request = self.request
         return request.session_timeout_ms if self.version == 0 else request.rebalance_timeout_ms
 
 
 class Outbox:
-    """Answers that are decided but not sent: sending one may bring in the next request."""
+    """Responses that are not sent yet, since sending one may bring in the next request."""
 
     def __init__(self) -> None:
         self._waiting: Deque[Tuple[Reply, Message]] = deque()
 
     def put(self, reply: Reply, message: Message) -> None:
-        """Keep an answer until flush()."""
+        """Keep a response until flush()."""
         self._waiting.append((reply, message))
 
     def flush(self) -> None:
-        """Send all of them; called when the state is what it shall be."""
+        """Send all responses; called when the state of the groups is settled."""
         while self._waiting:
             reply, message = self._waiting.popleft()
             reply(message)
 
 
 class Budget:
-    """How many bytes the groups of a cluster may hold together."""
+    """The memory that the groups of a cluster may take together, in bytes."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.used = 0
 
     def has_room(self, size: int) -> bool:
-        """Tell whether so many bytes more are allowed."""
+        """Return True if ``size`` more bytes are allowed."""
         return self.used + size <= self.limit
 
     def change(self, size: int) -> None:
-        """Count bytes that came, or went if negative."""
+        """Add bytes to those in use; a negative size subtracts them."""
         self.used += size
 
 
 class Deadline:
-    """A time by which something must have happened, put off again and again.
+    """A time-out that is often extended, such as that of a session.
 
-    Has one timer, set again when it finds a later time: a cancelled one stays where it is until
-    its time comes, and members may send many heartbeats.
+    Uses a single timer, which is set again if it fires before the time-out: a cancelled timer stays
+    in the heap until its time comes, and members may send many heartbeats.
 
-    Arguments: call: what to do when it is over.
+    Arguments: call: called when the time is over; the outbox is flushed after it.
     """
 
     def __init__(self, timers: Timers, outbox: Outbox, call: Callable[[], None]) -> None:
@@ -105,14 +105,14 @@ class Deadline:
         self._timer: Optional[Timer] = None
 
     def set(self, seconds: float) -> None:
-        """Let it be over after so many seconds from now."""
+        """Set the time-out to ``seconds`` from now."""
         self._when = self._timers.clock.monotonic() + seconds
         if self._timer is None or not self._timer.waits or self._timer.when > self._when:
             self.cancel()
             self._timer = self._timers.later(seconds, self._check)
 
     def cancel(self) -> None:
-        """Forget it until it is set."""
+        """Stop until set() is called again."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -138,10 +138,10 @@ class Member:
         self.rebalance_timeout_ms = call.rebalance_timeout_ms
         self.protocols = call.protocols
         self.assignment = b''
-        #: The JoinGroup or SyncGroup that waits for its answer.
+        #: The JoinGroup or SyncGroup that is not answered yet.
         self.joining: Optional[JoinCall] = None
         self.syncing: Optional[Reply] = None
-        #: It has never been in a generation.
+        #: True until the member is in a generation.
         self.is_new = True
         self.session: Optional[Deadline] = None
 
@@ -151,12 +151,12 @@ class Member:
 
     @property
     def size(self) -> int:
-        """The bytes that it stands for."""
+        """The estimate of the bytes that the member takes."""
         names = 2 * len(self.client_id) + 2 * len(self.instance_id or '')
         return MEMBER_BYTES + names + protocols_size(self.protocols) + len(self.assignment)
 
     def update(self, call: JoinCall) -> None:
-        """Take what a further JoinGroup says."""
+        """Take over the values of a further JoinGroup."""
         self.session_timeout_ms = call.request.session_timeout_ms
         self.rebalance_timeout_ms = call.rebalance_timeout_ms
         self.protocols = call.protocols
@@ -164,21 +164,21 @@ class Member:
         self.client_host = call.client_host
 
     def metadata(self, protocol: Optional[str]) -> bytes:
-        """Return what it said for a protocol."""
+        """Return the member's metadata for a protocol, empty if it does not support it."""
         return dict(self.protocols).get(protocol or '', b'')
 
     def vote(self, names: Set[str]) -> str:
-        """Return the first of its protocols that is among some."""
+        """Return the first of the member's protocols that is in ``names``."""
         return next(name for name, _ in self.protocols if name in names)
 
 
 def group_size(group_id: str) -> int:
-    """Return the bytes that a group stands for beside its members."""
+    """Return the estimated bytes of a group without its members."""
     return GROUP_BYTES + 2 * len(group_id)
 
 
 def protocols_size(protocols: List[Tuple[str, bytes]]) -> int:
-    """Return the bytes of names and metadata."""
+    """Return the bytes of names and metadata of protocols."""
     return sum(len(name) + len(metadata) for name, metadata in protocols)
 
 
@@ -189,7 +189,7 @@ def candidates(members: Iterable[Member]) -> Set[str]:
 
 
 def choice(members: Collection[Member]) -> Optional[str]:
-    """Return the protocol with most votes; the first one voted for if several have."""
+    """Return the protocol with most votes; if several have as many, the first one voted for."""
     common = candidates(members)
     votes: Dict[str, int] = {}
     for member in members if common else ():
@@ -199,7 +199,7 @@ def choice(members: Collection[Member]) -> Optional[str]:
 
 
 def told(members: Iterable[Member], protocol: Optional[str]) -> List[JoinGroupResponseMember]:
-    """Return what the leader is told of members."""
+    """Return the member list of the JoinGroup response to the leader."""
     return [
         JoinGroupResponseMember(
             member_id=each.member_id,
@@ -211,7 +211,7 @@ def told(members: Iterable[Member], protocol: Optional[str]) -> List[JoinGroupRe
 
 
 def subscribed_topics(metadata: bytes) -> Optional[Set[str]]:
-    """Return the topics in a consumer's metadata, None when it cannot be read."""
+    """Return the topics in a consumer's metadata, None if it cannot be decoded."""
     if len(metadata) < 2:
         return None
     (version,) = struct.unpack_from('>h', metadata)
@@ -223,7 +223,7 @@ def subscribed_topics(metadata: bytes) -> Optional[Set[str]]:
 
 
 def join_refusal(version: int, error: int, member_id: str, generation: int) -> JoinGroupResponse:
-    """Return a JoinGroup answer that only tells an error."""
+    """Return a JoinGroup response with an error code."""
     return JoinGroupResponse(
         error_code=error,
         generation_id=generation,

@@ -1,7 +1,6 @@
-"""Settings of groups (KIP-848, KIP-932, KIP-1071): which values are allowed, and which one holds.
+"""Group configs (KIP-848, KIP-932, KIP-1071): effective values and the check of new ones.
 
-Owns the limits, which are settings of the brokers, and the words with which a share group says
-where it begins. Which settings there are is in config_table.py.
+The limits are broker configs. The names of group configs are in config_table.py.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ _ASSIGNORS = {'streams.assignor.name': 'group.streams.assignors'}
 
 
 def group_config(state: ClusterState, group_id: str, name: str) -> str:
-    """Return the value of a group's setting that holds now, '' if it has none.
+    """Return the effective value of a group config, '' if it has none.
 
-    Raises KeyError for a setting that the release lacks.
+    Raises KeyError for a config that the release does not have.
     """
     own = state.configs.get((GROUP, group_id), {})
     if name in own:
@@ -42,7 +41,7 @@ def group_config(state: ClusterState, group_id: str, name: str) -> str:
 
 
 def wrong_value(state: ClusterState, name: str, value: str) -> Optional[str]:
-    """Return why a group's setting cannot have a value that is of its type, None if it can."""
+    """Return why a group config cannot have a well-formed value, None if it can."""
     if name == 'share.auto.offset.reset' and not _is_reset(value):
         return 'Invalid value %s for %s: latest, earliest or by_duration:P...' % (value[:80], name)
     if name == 'errors.deadletterqueue.topic.name' and value.startswith('__'):
@@ -59,7 +58,7 @@ def wrong_value(state: ClusterState, name: str, value: str) -> Optional[str]:
 
 
 def _limit(state: ClusterState, name: str, low: bool) -> Optional[int]:
-    """Return the least or the largest value that the brokers allow, None for any."""
+    """Return the smallest or largest value that the brokers allow, None for no limit."""
     kind, _, rest = name.partition('.')
     rest = 'standby.replicas' if rest == 'num.standby.replicas' else rest
     keys = broker_keys(state.release.name)
@@ -67,7 +66,7 @@ def _limit(state: ClusterState, name: str, low: bool) -> Optional[int]:
     if limit is None:
         return None
     found = int(broker_config(state, state.controller_id, limit.name))
-    # What was given to the cluster is allowed, whatever the limits of real brokers are.
+    # The cluster's own setting is allowed even outside the limits of real brokers.
     key = keys.get(group_keys(state.release.name)[name].synonym or '')
     usual = found if key is None else int(broker_config(state, state.controller_id, key.name))
     return min(found, usual) if low else max(found, usual)
@@ -78,7 +77,7 @@ def _is_reset(value: str) -> bool:
 
 
 def reset_duration_ms(value: str) -> Optional[int]:
-    """Return how far back a share group begins, None where it does not begin at a time."""
+    """Return the duration in ``share.auto.offset.reset=by_duration:...``, None without one."""
     match = _DURATION.fullmatch(value.strip())
     if match is None or not any(match.groups()):
         return None

@@ -1,6 +1,6 @@
-"""The states of classic groups, and what all groups of a cluster go by.
+"""The states of classic groups with their transitions, and the rules that all groups share.
 
-Owns the table of transitions and the rules; what happens in a state is in classic_group.py.
+Used by classic_group.py.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from kafka.testing.timers import Timer, Timers
 
 
 class GroupState(enum.Enum):
-    """Where a group is; values are the names that DescribeGroups gives."""
+    """The state of a classic group; values are the names in DescribeGroups responses."""
 
     EMPTY = 'Empty'
     PREPARING_REBALANCE = 'PreparingRebalance'
@@ -36,10 +36,10 @@ TRANSITIONS: Dict[GroupState, FrozenSet[GroupState]] = {
 
 
 class GroupRules(NamedTuple):
-    """What all groups of a cluster share.
+    """What all classic groups of a cluster share.
 
-    ``version`` is that of the release; ``new_id`` makes what follows the client's name in a member
-    id; ``max_metadata_bytes`` is what one group may store.
+    ``version`` is that of the release; ``new_id`` returns the second part of a member id, after the
+    client or instance id; ``max_metadata_bytes`` limits metadata and assignments of one group.
     """
 
     version: Tuple[int, ...]
@@ -53,11 +53,11 @@ class GroupRules(NamedTuple):
 
     @property
     def no_generation(self) -> int:
-        """What a refused JoinGroup says of the generation."""
+        """The generation in the response to a refused JoinGroup."""
         return -1 if self.version >= (2, 3) else 0
 
     def later(self, seconds: float, call: Callable[[], None]) -> Timer:
-        """Call something later, and send what it has to answer."""
+        """Call a function after ``seconds``, then flush the outbox."""
 
         def run() -> None:
             call()

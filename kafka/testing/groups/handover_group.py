@@ -1,7 +1,7 @@
-"""A group whose members hand over what they have, one to another: a consumer or a streams group.
+"""A group whose members revoke partitions or tasks before others get them: consumer or streams.
 
-Owns static members, the way from what a member has to its target (KIP-848, "Reconciliation"), and
-which commits its epoch allows (KIP-1251 for those of earlier epochs).
+The base of consumer_group.py and streams_group.py: static members, reconciliation of assigned and
+target (KIP-848, "Reconciliation"), and the checks of commits (KIP-1251 for earlier epochs).
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ from kafka.testing.groups.server_assignors import TopicPartition
 
 
 class HandoverMember(EpochMember, Generic[Unit]):
-    """A member: what it has, and what it shall give back."""
+    """A member with its assignment and the part of it that it has to revoke."""
 
     def __init__(self, member_id: str, client_id: str, client_host: str) -> None:
         super().__init__(member_id, client_id, client_host)
         self.instance_id: Optional[str] = None
         self.rebalance_timeout_ms = 0
-        #: What it may use, with the epoch in which it got each; and what it shall give back.
+        #: The current assignment, with the epoch of each; and what the member has to revoke.
         self.assigned: Dict[Unit, int] = {}
         self.revoking: Set[Unit] = set()
-        #: Whether it has all of its target.
+        #: Whether the member has its complete target.
         self.is_settled = False
         self.revocation: Optional[Deadline] = None
 
     @property
     def holds(self) -> Set[Unit]:
-        """What nobody else may have yet."""
+        """What no other member may get yet."""
         return self.revoking | set(self.assigned)
 
     def take_over(self: HM, other: HM) -> None:
-        """Become what a static member was that has left for a while."""
+        """Take over the state of a static member that left temporarily."""
         self.rack_id = other.rack_id
         self.rebalance_timeout_ms = other.rebalance_timeout_ms
         self.previous_epoch = other.previous_epoch
@@ -61,14 +61,15 @@ class HandoverMember(EpochMember, Generic[Unit]):
 
 
 HM = TypeVar('HM', bound=HandoverMember[Any])
-#: The heartbeats of members.
+#: The types of the heartbeat requests.
 HR = TypeVar('HR', bound=Union[ConsumerGroupHeartbeatRequest, StreamsGroupHeartbeatRequest])
 
 
 class HandoverGroup(EpochGroup[HM, HR, Unit]):
-    """One group.
+    """One consumer or streams group.
 
-    Arguments: rules: those of its kind; on_empty: is told its id when the last member has gone.
+    Arguments: rules: what all groups of the type share; on_empty: called with the group id when
+        the last member has left.
     """
 
     def __init__(self, group_id: str, rules: EpochRules, on_empty: Callable[[str], None]) -> None:
@@ -87,7 +88,7 @@ class HandoverGroup(EpochGroup[HM, HR, Unit]):
     # ------------------------------------------------------------ members
 
     def find(self, request: HR, client_id: str, client_host: str) -> Tuple[int, Optional[HM]]:
-        """Return the member that sends a heartbeat, made if it joins, or an error."""
+        """Return an error code, 0 for none, and the member of a heartbeat, created if it joins."""
         if request.member_epoch != JOIN_EPOCH:
             error = self._instance_error(request)
             return (error, None) if error else super().find(request, client_id, client_host)
@@ -99,13 +100,13 @@ class HandoverGroup(EpochGroup[HM, HR, Unit]):
             return UNRELEASED_INSTANCE_ID, None
         known = self.members.get(request.member_id)
         if known is not None:
-            self._forget(known)  # it begins anew as the other one
+            self._forget(known)  # it starts over as the static member
         member = self._new_member(request, client_id, client_host)
         self._replace(old, member)
         return NONE, self._enter(member)
 
     def _instance_error(self, request: HR) -> int:
-        """Return what is wrong with the instance id of who says to be a member."""
+        """Return the error code for the instance id of a heartbeat."""
         if request.instance_id is None:
             return NONE
         owner = self._instances.get(request.instance_id)
@@ -125,7 +126,7 @@ class HandoverGroup(EpochGroup[HM, HR, Unit]):
         return member
 
     def _set_instance(self, member: HM, instance_id: Optional[str]) -> None:
-        """Let a member be the one with an instance id, and no more with the one it had."""
+        """Assign an instance id to a member in place of the one it had."""
         if member.instance_id is not None:
             self._instances.pop(member.instance_id, None)
         member.instance_id = instance_id
@@ -133,7 +134,7 @@ class HandoverGroup(EpochGroup[HM, HR, Unit]):
             self._instances[instance_id] = member.member_id
 
     def _replace(self, old: HM, member: HM) -> None:
-        """Let a static member that left for a while come back under another id."""
+        """Replace a static member that left temporarily by its new member id."""
         member.take_over(old)
         self.target[member.member_id] = self.target.pop(old.member_id, set())
         self._forget(old)
@@ -142,16 +143,16 @@ class HandoverGroup(EpochGroup[HM, HR, Unit]):
         epoch = request.member_epoch
         if epoch == member.epoch or (epoch == JOIN_EPOCH and self._rules.version >= (4, 2)):
             return NONE
-        # Its last answer may have been lost.
+        # The client may not have received the last response.
         is_last = epoch == member.previous_epoch and epoch < member.epoch
         return NONE if is_last and self._owns_its_own(member, request) else FENCED_MEMBER_EPOCH
 
     def _owns_its_own(self, member: HM, request: HR) -> bool:
-        """Tell whether a member says what it owns, and has been given all of that."""
+        """Return True if a heartbeat reports owned units and all are assigned to the member."""
         raise NotImplementedError
 
     def leave(self, request: HR) -> int:
-        """Let a member go for good, or for a while if static; return the error."""
+        """Remove a member, or keep a static one until its session ends; return the error code."""
         error = self._instance_error(request)
         member = self.members.get(request.member_id)
         if error or member is None:
@@ -183,10 +184,10 @@ class HandoverGroup(EpochGroup[HM, HR, Unit]):
     # ------------------------------------------------------------ reconciliation
 
     def _reconcile(self, member: HM, owned: Optional[Set[Unit]], target: Set[Unit]) -> bool:
-        """Bring a member nearer to its target, as far as it and the others have given back.
+        """Move a member toward its target, as far as it and other members have revoked.
 
-        Arguments: owned: what it says it has, None if it says nothing.
-        Returns: False while it keeps what it shall give back: then nothing has changed.
+        Arguments: owned: what the member reports to own, None if it reports nothing.
+        Returns: False while the member has to revoke first: then nothing has changed.
         """
         if member.revoking:
             if owned is None or owned & member.revoking:
@@ -195,7 +196,7 @@ class HandoverGroup(EpochGroup[HM, HR, Unit]):
         surplus = set(member.assigned) - target
         for each in surplus:
             del member.assigned[each]
-        # A member that has just joined owns nothing, whatever it had.
+        # A member that has just joined owns nothing, whatever was assigned before.
         if surplus and owned is not None:
             surplus &= owned
         if surplus and member.epoch > JOIN_EPOCH:
@@ -203,7 +204,7 @@ class HandoverGroup(EpochGroup[HM, HR, Unit]):
             return True
         if member.revocation is not None:
             member.revocation.cancel()
-        self._set_epoch(member, max(1, self.assignment_epoch))  # 0 stands for joining
+        self._set_epoch(member, max(1, self.assignment_epoch))  # epoch 0 means joining
         others = [each.holds for each in self.members.values() if each is not member]
         for each in target.difference(member.assigned, *others):
             member.assigned[each] = member.epoch
@@ -211,7 +212,7 @@ class HandoverGroup(EpochGroup[HM, HR, Unit]):
         return True
 
     def _revoke(self, member: HM, surplus: Set[Unit]) -> None:
-        """Wait for a member to give back what it does not get any more."""
+        """Wait for a member to revoke what is not in its target any more."""
         member.revoking, member.is_settled = surplus, False
         self._limit_revocation(member)
 
@@ -224,7 +225,7 @@ class HandoverGroup(EpochGroup[HM, HR, Unit]):
     def commit_error(
         self, epoch: int, member_id: str, version: int, partitions: List[TopicPartition]
     ) -> int:
-        """Return why a commit is refused. version: of OffsetCommit."""
+        """Return the error code of a commit. Arguments: version: version of OffsetCommit."""
         if epoch < 0 and not self.members:
             return NONE
         member = self.members.get(member_id)
@@ -236,33 +237,33 @@ class HandoverGroup(EpochGroup[HM, HR, Unit]):
             return NONE
         if epoch > member.epoch or self._rules.version < (4, 3):
             return STALE_MEMBER_EPOCH
-        # KIP-1251: an earlier epoch will do for what the member had then already.
+        # KIP-1251: an earlier epoch is allowed for partitions that were assigned in it.
         had_all = all(self._has_had(member, epoch, each) for each in partitions)
         return NONE if had_all else STALE_MEMBER_EPOCH
 
     def _has_had(self, member: HM, epoch: int, partition: TopicPartition) -> bool:
-        """Tell whether a member has a partition since an epoch, or for longer."""
+        """Return True if a partition has been assigned to a member since an epoch or earlier."""
         raise NotImplementedError
 
     def transactional_commit_error(self, epoch: int, member_id: str) -> int:
-        """Return why offsets in a transaction are refused."""
+        """Return the error code of offsets in a transaction."""
         if epoch < 0 and (not self.members or not member_id):
             return NONE
         return self._stale_error(epoch, member_id, ILLEGAL_GENERATION)
 
     def fetch_error(self, epoch: int, member_id: Optional[str]) -> int:
-        """Return why OffsetFetch is refused."""
+        """Return the error code of OffsetFetch."""
         if member_id is None and epoch < 0:
             return NONE
         return self._stale_error(epoch, member_id or '', STALE_MEMBER_EPOCH)
 
     def _stale_error(self, epoch: int, member_id: str, error: int) -> int:
-        """Return what is wrong with a member: an error if it is in another epoch."""
+        """Return UNKNOWN_MEMBER_ID, or ``error`` if the member is in another epoch, or 0."""
         member = self.members.get(member_id)
         if member is None:
             return UNKNOWN_MEMBER_ID
         return NONE if epoch == member.epoch else error
 
     def is_subscribed(self, topic: str) -> bool:
-        """Tell whether members read a topic."""
+        """Return True if members subscribe to a topic."""
         raise NotImplementedError

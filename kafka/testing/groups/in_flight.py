@@ -1,7 +1,7 @@
-"""Records of a share partition that are on their way: acquired, given back or dealt with.
+"""In-flight records of a share partition: their delivery state (KIP-932).
 
-Owns the state of one delivery and of a row of records that were acquired together, which is split
-into single records when they go different ways (KIP-932). Who gets what is in share_partition.py.
+Used by share_partition.py. Records that are acquired together share one state, and are split into
+single records when their states differ.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Dict, Iterator, NamedTuple, Optional, Tuple
 
 
 class RecordState(enum.Enum):
-    """Where a record is: on offer, with a member, dealt with, or given up."""
+    """The state of a record (KIP-932, "In-flight records")."""
 
     AVAILABLE = 'available'
     ACQUIRED = 'acquired'
@@ -19,7 +19,7 @@ class RecordState(enum.Enum):
     ARCHIVED = 'archived'
 
 
-#: Nothing happens any more to what is in one of these.
+#: States that are final.
 TERMINAL = frozenset([RecordState.ACKNOWLEDGED, RecordState.ARCHIVED])
 
 _MOVES = {
@@ -35,7 +35,7 @@ _MOVES = {
 
 
 class Acquired(NamedTuple):
-    """A row of offsets that a member got, all for the same time."""
+    """A range of offsets that a member acquired, with the same delivery count."""
 
     first: int
     last: int
@@ -43,9 +43,9 @@ class Acquired(NamedTuple):
 
 
 class Delivery:
-    """How it stands with one record, or with several that share it.
+    """The state of one record, or of several that share it.
 
-    ``until`` is when an acquisition ends by itself, in seconds of the clock.
+    ``until`` is when the acquisition lock expires, in seconds of the clock.
     """
 
     __slots__ = ('count', 'member_id', 'state', 'until')
@@ -71,18 +71,18 @@ class Delivery:
 
     @property
     def is_available(self) -> bool:
-        """Whether anybody may acquire it."""
+        """Whether any member may acquire it."""
         return self.state is RecordState.AVAILABLE
 
     def acquire(self, member_id: str, until: float) -> None:
-        """Give it to a member."""
+        """Acquire it for a member."""
         self._move(RecordState.ACQUIRED)
         self.count += 1
         self.member_id = member_id
         self.until = until
 
     def end(self, state: RecordState) -> None:
-        """Take it from its member: it becomes available or is dealt with."""
+        """End the acquisition with a new state."""
         self._move(state)
         self.member_id = ''
 
@@ -92,12 +92,12 @@ class Delivery:
         self.state = state
 
     def copy(self) -> Delivery:
-        """Return another one in the same state."""
+        """Return another instance with the same state."""
         return Delivery(self.state, self.count, self.member_id, self.until)
 
 
 class InFlight:
-    """Offsets that were acquired together first; one delivery for all, or one for each."""
+    """Offsets that were first acquired together; one delivery for all, or one for each."""
 
     __slots__ = ('each', 'first', 'last', 'whole')
 
@@ -114,7 +114,7 @@ class InFlight:
         return self.last - self.first + 1
 
     def split(self) -> Dict[int, Delivery]:
-        """Return a delivery for each offset; from now on they go their own ways."""
+        """Return a delivery for each offset; from now on each has a state of its own."""
         if self.whole is not None:
             copy = self.whole.copy
             self.each = {offset: copy() for offset in range(self.first, self.last + 1)}
@@ -122,7 +122,7 @@ class InFlight:
         return self.each
 
     def deliveries(self) -> Iterator[Tuple[int, int, Delivery]]:
-        """Yield each delivery with the first and the last offset that it is about."""
+        """Yield each delivery with its first and last offset."""
         if self.whole is not None:
             yield self.first, self.last, self.whole
         else:

@@ -1,8 +1,8 @@
-"""Regular expressions of clients, matched in time that grows with the text and not faster.
+"""Regular expressions of clients, matched in linear time.
 
-Owns the matching: all ways through an expression are followed at once, and where they lead is
-remembered, as RE2 does it, which brokers use (in Java). Python's own would let ``(a+)+b`` stand
-still all brokers of the process. The syntax is read in regex_parser.py.
+All alternatives are followed at the same time and the sets of states are cached, as in RE2J, which
+brokers use. With Python's ``re``, an expression such as ``(a+)+b`` would block all brokers of the
+process. Called by consumer_group.py; the parser is regex_parser.py. Pure.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ from kafka.testing.groups.regex_parser import (
     parse,
 )
 
-#: Larger ones are refused, as RE2 does with its own limit.
+#: Larger expressions are refused; RE2 has a limit of its own.
 LARGEST = 20000
-#: So many states are remembered, each as often as it is part of a set.
+#: The limit of the cache of transitions, counted in states of all sets.
 MOST_KNOWN = 200000
 
 States = FrozenSet[int]
 
 
 class Effort:
-    """How much work may be done; what is not done when it is spent does not match."""
+    """The work that may still be done, in steps; without any left, nothing matches."""
 
     def __init__(self, steps: int = 3_000_000) -> None:
         self.left = steps
 
 
 class Pattern:
-    """An expression that is matched with whole texts. Raises ValueError for what is none."""
+    """An expression that is matched with whole texts. Raises ValueError if it is invalid."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        # Per state: a test of a character, a place, or neither; and what may follow.
+        # Per state: a test of a character, a place, or neither; and the next states.
         self._tests: List[Optional[Test]] = [None]
         self._places: List[Optional[str]] = [None]
         self._ways: List[List[int]] = [[]]
@@ -63,7 +63,7 @@ class Pattern:
 
     def _add(self, node: Node, then: int) -> int:
         """Add the states of a part that lead to another state; return the first. 0 is the end."""
-        self._parts += 1  # those that are repeated count again, even if they are empty
+        self._parts += 1  # repeated parts count each time, also empty ones
         if self._parts > LARGEST:
             raise ValueError('the expression is too large')
         if isinstance(node, One):
@@ -94,7 +94,7 @@ class Pattern:
     # ------------------------------------------------------------ matching
 
     def matches(self, text: str, effort: Effort) -> bool:
-        """Tell whether the whole text is one that the expression means."""
+        """Return True if the expression matches the whole text."""
         if effort.left <= 0:
             return False
         states, before = self._start, ''
@@ -116,7 +116,7 @@ class Pattern:
         return {text for text in texts if self.matches(text, effort)}
 
     def _after(self, states: States, before: str, character: str, effort: Effort) -> States:
-        """Return where a character leads, and remember it."""
+        """Return the states after a character, and cache them."""
         reached = self._reached(states, before, character, effort)
         found: Set[int] = set()
         for state in reached:
@@ -132,7 +132,7 @@ class Pattern:
         return after
 
     def _reached(self, states: States, before: str, after: str, effort: Effort) -> Set[int]:
-        """Return the states that are reached without a character, between two or at an end."""
+        """Return the states that are reached without a character, given those around it."""
         reached: Set[int] = set()
         waiting = list(states)
         while waiting:
@@ -148,12 +148,12 @@ class Pattern:
 
 
 def _kind(character: str) -> str:
-    """Return what a place has to know of the character before it."""
+    """Return the class of a character that a place depends on: cache key of transitions."""
     return character if character in ('', '\n') else 'w' if character in WORD else ' '
 
 
 def _holds(place: str, before: str, after: str) -> bool:
-    """Tell whether a place is between two characters, '' at an end of the text."""
+    """Return True if a place is between two characters; '' is an end of the text."""
     if place == 'A':
         return before == ''
     if place == 'z':

@@ -1,8 +1,8 @@
-"""Regular expressions as RE2 writes them, read into trees (KIP-848, KIP-1152).
+"""A parser of regular expressions in the syntax of RE2 (KIP-848, KIP-1152).
 
-Owns the syntax: what brokers take, which match with RE2J, and what they refuse. The matching is
-:mod:`kafka.testing.groups.regex`'s business. Categories (``\\p{Lu}``) are known here, scripts
-(``\\p{Greek}``) are not.
+Accepts what brokers accept, which use RE2J, except that categories (``\\p{Lu}``) are known and
+scripts (``\\p{Greek}``) are not. The expressions are matched by
+:mod:`kafka.testing.groups.regex`. Pure.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import unicodedata
 from typing import Callable, FrozenSet, List, NamedTuple, Optional, Tuple, Union
 
 LONGEST = 20000
-#: Deeper ones are refused; RE2 takes 1000.
+#: Groups nested deeper are refused; RE2 allows 1000.
 DEEPEST = 100
 #: As in RE2.
 MOST_REPEATS = 1000
@@ -33,19 +33,19 @@ class Place(NamedTuple):
 
 
 class Sequence(NamedTuple):
-    """Parts that follow each other."""
+    """Parts one after another."""
 
     parts: Tuple[Node, ...]
 
 
 class Choice(NamedTuple):
-    """Any of some parts."""
+    """A choice between parts."""
 
     parts: Tuple[Node, ...]
 
 
 class Repeat(NamedTuple):
-    """A part so many times; ``most`` is None for any number."""
+    """A part repeated ``least`` to ``most`` times; ``most`` is None for no limit."""
 
     part: Node
     least: int
@@ -92,7 +92,7 @@ _CATEGORIES = frozenset(
 
 
 def parse(text: str) -> Node:
-    """Return the tree of an expression. Raises ValueError, saying what is wrong."""
+    """Return the tree of an expression. Raises ValueError with the reason if it is invalid."""
     if len(text) > LONGEST:
         raise ValueError('an expression of %d characters' % len(text))
     parser = _Parser(text)
@@ -119,7 +119,7 @@ def _is_any(tests: List[Test]) -> Test:
 
 
 def _folded(test: Test) -> Test:
-    """Return a test that small and capital letters pass alike."""
+    """Return a test that ignores case."""
     return lambda c: test(c) or test(c.lower()) or test(c.upper())
 
 
@@ -132,14 +132,14 @@ def _no_newline(character: str) -> bool:
 
 
 class _Parser:
-    """Reads one expression; ``pos`` is how far it is."""
+    """The parser of one expression; ``pos`` is its position."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self.pos = 0
 
     def _next(self) -> str:
-        """Return the character at hand, '' at the end."""
+        """Return the character at the position, '' at the end."""
         return self._text[self.pos : self.pos + 1]
 
     def _taken(self, pattern: re.Pattern[str]) -> Optional[re.Match[str]]:
@@ -149,7 +149,7 @@ class _Parser:
         return found
 
     def choice(self, flags: FrozenSet[str], depth: int) -> Node:
-        """Read up to the end of a group or of the text."""
+        """Parse up to the end of a group or of the text."""
         if depth > DEEPEST:
             raise ValueError('groups are nested too deeply')
         choices: List[Node] = []
@@ -172,7 +172,7 @@ class _Parser:
         return choices[0] if len(choices) == 1 else Choice(tuple(choices))
 
     def _group(self, parts: List[Node], flags: FrozenSet[str], depth: int) -> FrozenSet[str]:
-        """Read a group; return the flags that hold behind it."""
+        """Parse a group; return the flags that hold after it."""
         found = self._taken(_GROUP)
         if found is None or self._text.startswith('(?', found.start()) and found.group() == '(':
             raise ValueError('no group that RE2 has')
@@ -190,7 +190,7 @@ class _Parser:
         return flags
 
     def _repeat(self, parts: List[Node]) -> None:
-        """Read how often the last part may come."""
+        """Parse the repetition of the last part, if there is one."""
         character = self._next()
         found = self._taken(_REPEAT) if character == '{' else None
         if found is not None:
@@ -205,7 +205,7 @@ class _Parser:
             return
         if not parts:
             raise ValueError('nothing to repeat')
-        if self._next() == '?':  # a lazy one matches the same texts
+        if self._next() == '?':  # a lazy repetition matches the same texts
             self.pos += 1
         self._refuse_repeat()
         parts[-1] = Repeat(parts[-1], least, most)
@@ -215,7 +215,7 @@ class _Parser:
             raise ValueError('nothing to repeat')
 
     def _atom(self, flags: FrozenSet[str]) -> Node:
-        """Read one character, or what stands for one or for a place."""
+        """Parse a character, a class, an escape or a place."""
         character = self._next()
         self.pos += 1
         if character == '.':
@@ -242,7 +242,7 @@ class _Parser:
         return One(_folded(test) if 'i' in flags else test)
 
     def _escape(self) -> Test:
-        """Read what follows a backslash and stands for some characters."""
+        """Parse an escape of a set of characters, after the backslash."""
         character = self._next()
         if character and character in 'dwsDWS':
             self.pos += 1
@@ -259,7 +259,7 @@ class _Parser:
         return _is_in(frozenset(self._escaped()))
 
     def _escaped(self) -> str:
-        """Read what follows a backslash and stands for one character."""
+        """Parse an escape of one character, after the backslash."""
         found = self._taken(_HEX)
         if found is not None:
             code = int(found.group(1) or found.group(2), 16)
@@ -278,7 +278,7 @@ class _Parser:
         return character
 
     def _class(self, flags: FrozenSet[str]) -> Test:
-        """Read a class of characters behind its bracket."""
+        """Parse a class of characters, after its opening bracket."""
         is_negative = self._next() == '^'
         self.pos += is_negative
         tests: List[Test] = []
@@ -292,7 +292,7 @@ class _Parser:
         return _is_not(test) if is_negative else test
 
     def _member(self) -> Test:
-        """Read one member of a class: a name, an escape, a character or a range."""
+        """Parse one member of a class: a name, an escape, a character or a range."""
         found = self._taken(_POSIX)
         if found is not None:
             if found.group(2) not in _CLASSES:

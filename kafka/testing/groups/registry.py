@@ -1,10 +1,10 @@
-"""All groups of an embedded cluster: which request means which group, and when groups go away.
+"""The registry of all groups of an embedded cluster.
 
-Owns the classic groups by their ids, what a coordinator checks before a group is asked, and that an
-id means one group: classic, KIP-848 (consumer_groups.py), share (share_groups.py) or streams
-(streams_groups.py). What one group does is in classic_group.py; requests and responses are in
-handlers/groups.py. A group with members does not change its kind, as if
-``group.consumer.migration.policy`` were ``disabled``.
+Called by the handlers of group requests (handlers/groups.py). Looks up groups by id, checks what
+does not depend on the group, and expires groups and offsets. A group id is that of one group:
+classic (classic_group.py), KIP-848 (consumer_groups.py), share (share_groups.py) or streams
+(streams_groups.py). A group with members does not change its type, as with
+``group.consumer.migration.policy=disabled``.
 """
 
 from __future__ import annotations
@@ -59,15 +59,15 @@ if TYPE_CHECKING:
 
 AnyGroup = Union[ClassicGroup, ConsumerGroup, ShareGroup, StreamsGroup]
 
-#: What members of all groups may take together.
+#: The limit of the memory that the members of all groups take together.
 LIMIT_BYTES = 64 * 1024 * 1024
 
-#: How often brokers look for groups that have nothing left (offsets.retention.check.interval.ms).
+#: The interval of the check for expired groups and offsets (offsets.retention.check.interval.ms).
 CHECK_SECONDS = 600.0
 
 
 class Groups:
-    """The groups of a cluster. Arguments: state: the cluster's."""
+    """The groups of a cluster. Arguments: state: the state of the cluster."""
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state
@@ -104,48 +104,48 @@ class Groups:
 
     @property
     def max_session_timeout_ms(self) -> int:
-        """The longest session time-out that members may have."""
+        """The longest session time-out that members may request."""
         version = self._state.release.version
         return 1800000 if version >= (2, 3) else 300000 if version >= (0, 10) else 30000
 
-    # ------------------------------------------------------------ which there are
+    # ------------------------------------------------------------ lookups
 
     def get(self, group_id: str) -> Optional[ClassicGroup]:
-        """Return a group that has or had members, None if there is none."""
+        """Return a classic group that has or had members, None if it does not exist."""
         self._expire(group_id)
         return self._groups.get(group_id)
 
     def all(self) -> List[ClassicGroup]:
-        """Return those that have or had members."""
+        """Return the classic groups that have or had members."""
         for group_id in list(self._groups):
             self._expire(group_id)
         return list(self._groups.values())
 
     def newer(self) -> List[Union[ConsumerGroup, ShareGroup, StreamsGroup]]:
-        """Return all groups of the newer protocols."""
+        """Return all consumer (KIP-848), share and streams groups."""
         return [*self.consumers.all(), *self.shares.all(), *self.streams.all()]
 
     def offset_groups(self) -> List[str]:
-        """Return ids of those that have offsets and never had members."""
+        """Return the ids of groups that have committed offsets and never had members."""
         for group_id in self._state.offsets.groups:
             self._expire(group_id)
-        if self._state.release.version < (0, 10, 1):  # such are no groups there
+        if self._state.release.version < (0, 10, 1):  # not listed as groups there
             return []
         return [name for name in self._state.offsets.groups if self._member_group(name) is None]
 
     def has_only_offsets(self, group_id: str) -> bool:
-        """Tell whether a group is one of those."""
+        """Return True if a group has committed offsets and never had members."""
         self._expire(group_id)
         is_group = self._state.release.version >= (0, 10, 1)
         return is_group and self._state.offsets.has(group_id) and not self._member_group(group_id)
 
     def exists(self, group_id: str) -> bool:
-        """Tell whether there is a group, be it only of offsets."""
+        """Return True if a group exists, with members or with offsets only."""
         self._expire(group_id)
         return self._member_group(group_id) is not None or self.has_only_offsets(group_id)
 
     def with_members(self, group_id: str) -> Optional[AnyGroup]:
-        """Return a group of any kind, None if it does not exist or has no members."""
+        """Return a group of any type, None if it does not exist or has no members."""
         self._expire(group_id)
         group = self._member_group(group_id)
         return group if group is not None and group.members else None
@@ -154,13 +154,13 @@ class Groups:
         return self._groups.get(group_id) or self._committing(group_id) or self.shares.get(group_id)
 
     def _committing(self, group_id: str) -> Union[ConsumerGroup, StreamsGroup, None]:
-        """Return a group of a newer protocol that commits offsets, None if it is none."""
+        """Return a KIP-848 or streams group, None if the id is not that of one."""
         return self.consumers.get(group_id) or self.streams.get(group_id)
 
     # ------------------------------------------------------------ membership
 
     def join(self, call: JoinCall) -> None:
-        """Take a JoinGroup."""
+        """Process a JoinGroup."""
         request = call.request
         error = self._join_error(request.group_id, request.session_timeout_ms)
         group = self.get(request.group_id)
@@ -190,16 +190,16 @@ class Groups:
         self.streams.forget(group_id)
         group = self._groups[group_id] = ClassicGroup(group_id, self._rules, self._ended)
         self.budget.change(group_size(group_id))
-        # Its first member may be refused: then it has none.
+        # The first member may be refused: then the group has none and has to expire.
         self._state.timers.later(CHECK_SECONDS, lambda: self._expire(group_id))
         return group
 
     def take_back(self, group_id: str) -> ClassicGroup:
-        """Return a group that was written down, without its members yet."""
+        """Create a group that was read from disk; the caller adds its members."""
         return self._create(group_id)
 
     def sync(self, request: SyncGroupRequest, reply: Reply) -> None:
-        """Take a SyncGroup."""
+        """Process a SyncGroup."""
         group = self.get(request.group_id)
         error = self._name_error(request.group_id)
         if error or group is None:
@@ -209,7 +209,7 @@ class Groups:
         self.outbox.flush()
 
     def heartbeat(self, request: HeartbeatRequest) -> int:
-        """Take a heartbeat; return the error."""
+        """Process a Heartbeat; return the error code."""
         error = self._name_error(request.group_id)
         if error:
             return error
@@ -217,17 +217,17 @@ class Groups:
         return UNKNOWN_MEMBER_ID if group is None else group.heartbeat(request)
 
     def _name_error(self, group_id: str) -> int:
-        """Return what is wrong with the id of a group that one must have joined."""
+        """Return the error code for a group id in requests of members."""
         if group_id or self._state.release.version < (2, 0):
             return NONE
         return INVALID_GROUP_ID
 
     def leave_error(self, group_id: str) -> int:
-        """Return why nobody can leave a group."""
+        """Return the error code for the group id of a LeaveGroup."""
         return self._name_error(group_id)
 
     def leave(self, group_id: str, member_id: str, instance_id: Optional[str]) -> int:
-        """Let a member go; return the error."""
+        """Remove a member; return the error code."""
         group = self.get(group_id)
         if group is None:
             return UNKNOWN_MEMBER_ID
@@ -236,7 +236,7 @@ class Groups:
         return error
 
     def delete(self, group_id: str) -> int:
-        """Delete a group without members and its offsets; return the error."""
+        """Delete a group without members and its offsets; return the error code."""
         if not group_id and self._state.release.version < (2, 0):
             return INVALID_GROUP_ID
         if not self.exists(group_id):
@@ -260,9 +260,9 @@ class Groups:
         client_host: str,
         may_describe: Callable[[str], bool],
     ) -> ConsumerGroupHeartbeatResponse:
-        """Take a KIP-848 heartbeat.
+        """Process a ConsumerGroupHeartbeat (KIP-848).
 
-        Arguments: may_describe: whether who sends it may know of a topic.
+        Arguments: may_describe: returns True if the sender may describe a topic.
         """
         if self.shares.get(request.group_id) or self.streams.get(request.group_id):
             text = 'Group %s is no consumer group.' % request.group_id
@@ -281,7 +281,7 @@ class Groups:
     def share_heartbeat(
         self, request: ShareGroupHeartbeatRequest, client_id: str, client_host: str
     ) -> ShareGroupHeartbeatResponse:
-        """Take the heartbeat of a member of a share group (KIP-932)."""
+        """Process a ShareGroupHeartbeat (KIP-932)."""
         if self.shares.get(request.group_id) is None and self.exists(request.group_id):
             text = 'Group %s is not a share group.' % request.group_id
             return share_refusal(GROUP_ID_NOT_FOUND, text)
@@ -290,7 +290,7 @@ class Groups:
         return response
 
     def altered_share_group(self, group_id: str) -> Optional[ShareGroup]:
-        """Return the share group whose offsets are altered; made, unless another has its name."""
+        """Return the share group whose offsets are altered, created if the id is not in use."""
         group = self.shares.get(group_id)
         if group is None and not self.exists(group_id):
             group = self.shares.make(group_id)
@@ -299,7 +299,7 @@ class Groups:
     def streams_heartbeat(
         self, request: StreamsGroupHeartbeatRequest, client_id: str, client_host: str
     ) -> StreamsGroupHeartbeatResponse:
-        """Take the heartbeat of a member of a streams group (KIP-1071)."""
+        """Process a StreamsGroupHeartbeat (KIP-1071)."""
         group = self.get(request.group_id) or self._member_group(request.group_id)
         if group is not None and not isinstance(group, StreamsGroup):
             is_over = isinstance(group, ClassicGroup) and group.state is GroupState.EMPTY
@@ -323,10 +323,10 @@ class Groups:
         version: int = 8,
         partitions: Iterable[TopicPartition] = (),
     ) -> int:
-        """Return why a commit is refused, 0 if it is not.
+        """Return the error code of an OffsetCommit, 0 if it is allowed.
 
-        Arguments: generation: or member epoch; version: of OffsetCommit; partitions: that it is
-            about, for members whose epoch has changed meanwhile.
+        Arguments: generation: generation or member epoch; version: version of OffsetCommit;
+            partitions: those of the request, for commits with an earlier epoch (KIP-1251).
         """
         if self.shares.get(group_id) is not None:
             return GROUP_ID_NOT_FOUND
@@ -347,7 +347,7 @@ class Groups:
     def check_transactional_commit(
         self, group_id: str, generation: int, member_id: str, instance_id: Optional[str]
     ) -> int:
-        """Return why TxnOffsetCommit is refused, 0 if it is not (KIP-447)."""
+        """Return the error code of a TxnOffsetCommit, 0 if it is allowed (KIP-447)."""
         if self.shares.get(group_id) is not None:
             return GROUP_ID_NOT_FOUND
         newer = self._committing(group_id)
@@ -359,12 +359,12 @@ class Groups:
         return NONE if generation < 0 else UNKNOWN_MEMBER_ID
 
     def check_fetch(self, group_id: str, member_id: Optional[str], member_epoch: int) -> int:
-        """Return why OffsetFetch is refused to a member, 0 if it is not."""
+        """Return the error code of the OffsetFetch of a member, 0 if it is allowed."""
         group = self._committing(group_id)
         return NONE if group is None else group.fetch_error(member_epoch, member_id)
 
     def check_offset_delete(self, group_id: str) -> int:
-        """Return why no offsets of a group can be deleted, 0 if some can (KIP-496)."""
+        """Return the error code of an OffsetDelete, 0 if it is allowed (KIP-496)."""
         if not self.exists(group_id) or self.shares.get(group_id) is not None:
             return GROUP_ID_NOT_FOUND
         group = self.with_members(group_id)
@@ -372,14 +372,14 @@ class Groups:
         return NON_EMPTY_GROUP if is_other else NONE
 
     def is_subscribed(self, group_id: str, topic: str) -> bool:
-        """Tell whether members of a group consume a topic."""
+        """Return True if members of a group subscribe to a topic."""
         group = self.with_members(group_id)
         return not isinstance(group, (ShareGroup, type(None))) and group.is_subscribed(topic)
 
     # ------------------------------------------------------------
 
     def _refuse_classic(self, call: JoinCall) -> None:
-        """Keep a classic member out of a KIP-848 group; brokers that let it in give it an id."""
+        """Refuse a classic member that joins a KIP-848 group; its first JoinGroup gets an id."""
         request, error = call.request, INCONSISTENT_GROUP_PROTOCOL
         member_id = request.member_id
         if not member_id and call.version >= 4 and request.protocol_type == 'consumer':
@@ -396,7 +396,7 @@ class Groups:
         return NONE
 
     def _ended(self, group: ClassicGroup) -> None:
-        """Note that a group has no members: it goes when it has no offsets either."""
+        """Schedule the check that removes a group without members and offsets."""
         if self._state.release.version < (0, 10, 1):
             self._forget(group)
         else:
@@ -412,17 +412,17 @@ class Groups:
         group.die()
 
     def _expire(self, group_id: str) -> None:
-        """Forget what has become too old of a group, and the group when that was all."""
+        """Remove expired offsets of a group, and the group if it has no offsets and no members."""
         clock, offsets = self._state.timers.clock, self._state.offsets
         group = self._member_group(group_id)
         if isinstance(group, ShareGroup):
-            return  # they stay until they are deleted
+            return  # share groups exist until they are deleted
         idle: Optional[int] = None
         if group is not None and self._state.release.version >= (2, 1):  # KIP-211
             if group.state.value != GroupState.EMPTY.value:
                 return
             idle = clock.wall_ms() - int((clock.monotonic() - group.empty_since) * 1000)
-        # Brokers look at intervals only.
+        # Brokers check at intervals only.
         late = (clock.monotonic() - self._started) % CHECK_SECONDS
         offsets.expire(group_id, clock.wall_ms() - int(late * 1000), idle)
         if group is None or group.state.value != GroupState.EMPTY.value:

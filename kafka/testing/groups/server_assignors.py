@@ -1,28 +1,27 @@
-"""How brokers spread partitions over the members of a KIP-848 or a share group.
+"""The assignors of brokers: ``uniform`` and ``range`` (KIP-848), ``simple`` for share groups.
 
-Owns the assignors that brokers have: ``uniform`` and ``range`` for consumers, ``simple`` for share
-groups; who gets what, given what each member wants and has. Sticky, as the real ones; ties are
-broken by the names, so results repeat.
+Each computes a target from the subscriptions and the previous target. Sticky as in Kafka; ties are
+broken by member id, so that results can be repeated. Pure.
 """
 
 from __future__ import annotations
 
 from typing import Callable, Dict, List, Mapping, Set, Tuple
 
-#: A topic id and a number.
+#: A topic id and a partition number.
 TopicPartition = Tuple[bytes, int]
 
-#: What each member has or gets, by member id.
+#: The partitions of each member, by member id.
 Assignments = Dict[str, Set[TopicPartition]]
 
 
 def uniform(
     wanted: Mapping[str, Set[bytes]], counts: Mapping[bytes, int], owned: Assignments
 ) -> Assignments:
-    """Give all members about the same number of partitions, and move as few as possible.
+    """Assign about the same number of partitions to each member, and move as few as possible.
 
-    Arguments: wanted: topics of each member; counts: partitions of each topic; owned: what members
-        had before.
+    Arguments: wanted: topic ids of each member; counts: the number of partitions of each topic;
+        owned: the previous assignment.
     """
     result: Assignments = {name: set() for name in sorted(wanted)}
     owners = {partition: name for name, had in sorted(owned.items()) for partition in had}
@@ -45,9 +44,9 @@ def uniform(
 
 
 def _level(result: Assignments, able: Mapping[TopicPartition, List[str]]) -> bool:
-    """Move partitions to members that have at least two less; return whether any moved.
+    """Move partitions to members that have at least two fewer; return True if any moved.
 
-    Each move makes the sum of the squares smaller, so this comes to an end.
+    Each move reduces the sum of the squares, so this terminates.
     """
     holders = {partition: name for name, has in result.items() for partition in has}
     has_moved = False
@@ -63,7 +62,7 @@ def _level(result: Assignments, able: Mapping[TopicPartition, List[str]]) -> boo
 def ranges(
     wanted: Mapping[str, Set[bytes]], counts: Mapping[bytes, int], owned: Assignments
 ) -> Assignments:
-    """Give each member neighbouring partitions of each of its topics; arguments as uniform()."""
+    """Assign a range of partitions of each topic to each of its members; arguments as uniform()."""
     result: Assignments = {name: set() for name in sorted(wanted)}
     for topic, count in sorted(counts.items()):
         names = [name for name in result if topic in wanted[name]]
@@ -89,10 +88,11 @@ DEFAULT_ASSIGNOR = 'uniform'
 def simple(
     wanted: Mapping[str, Set[bytes]], partitions: Set[TopicPartition], owned: Assignments
 ) -> Assignments:
-    """Let each partition be read by as many members as every other, of a share group (KIP-932).
+    """Assign each partition to the same number of members, for share groups (KIP-932).
 
-    Each topic by itself; no member goes without while there are more of them than partitions.
-    Arguments: wanted: topics of each member; partitions: that can be read; owned: as uniform().
+    Each topic separately; every member gets a partition even if members outnumber partitions.
+    Arguments: wanted: topic ids of each member; partitions: the available ones; owned: as in
+    uniform().
     """
     result: Assignments = {name: set() for name in sorted(wanted)}
     for topic in sorted({topic for topic, _ in partitions}):
@@ -105,7 +105,7 @@ def simple(
 def _share(
     partitions: List[TopicPartition], names: List[str], owned: Assignments, result: Assignments
 ) -> None:
-    """Share out the partitions of one topic; each of them to the same number of members."""
+    """Assign the partitions of one topic, each to the same number of members."""
     sharing = -(-len(names) // len(partitions))
     places = sharing * len(partitions)
     readers = dict.fromkeys(partitions, 0)
@@ -122,13 +122,13 @@ def _share(
         for _ in range(quotas[name]):
             free = [each for each in partitions if each not in result[name]]
             partition = min(free, key=lambda each: readers[each])
-            if readers[partition] == sharing:  # what has room left is the member's already
+            if readers[partition] == sharing:  # the rest are the member's own
                 spare = min(partitions, key=lambda each: readers[each])
                 has_one = [other for other in names if partition in result[other]]
                 others = [other for other in has_one if spare not in result[other]]
                 mover = min(others, key=lambda other: partition in owned.get(other, ()))
                 result[mover] = result[mover] - {partition} | {spare}
-                readers[spare] += 1  # and none more of the other: one went, one came
+                readers[spare] += 1  # and the count of the other is unchanged: one left, one came
             else:
                 readers[partition] += 1
             result[name].add(partition)

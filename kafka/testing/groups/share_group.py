@@ -1,8 +1,7 @@
-"""A share group: members with epochs, who reads which partitions, and where each partition stands.
+"""A share group: subscriptions, assignment, and the share partitions with their start offsets.
 
-Owns one group (KIP-932): the spreading of partitions, of which several members may read one, and
-its share partitions. Membership is in epoch_group.py; what may be asked at all is checked by
-share_groups.py; which records a member gets is share_partition.py's business.
+Called by share_groups.py, which checks heartbeats first (KIP-932). A partition may be assigned to
+several members. Membership is in epoch_group.py, the acquisition of records in share_partition.py.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ from kafka.testing.groups.group_members import MEMBER_BYTES
 from kafka.testing.groups.server_assignors import TopicPartition, simple
 from kafka.testing.groups.share_partition import NO_OFFSET, SharePartition
 
-#: So long the share coordinator takes to prepare partitions that nobody read before.
+#: How long the share coordinator takes to initialize new share partitions.
 INITIALIZE_SECONDS = 0.01
 
 
 class ShareMember(EpochMember):
-    """A member: what it wants, and what it has."""
+    """A member with its subscription and assignment."""
 
     def __init__(self, member_id: str, client_id: str, client_host: str) -> None:
         super().__init__(member_id, client_id, client_host)
@@ -43,16 +42,16 @@ class ShareMember(EpochMember):
 
     @property
     def size(self) -> int:
-        """The bytes that it stands for."""
+        """The estimate of the bytes that the member takes."""
         names = 2 * len(self.member_id) + len(self.client_id)
         return MEMBER_BYTES + names + sum(map(len, self.topic_names))
 
 
 class ShareGroup(EpochGroup[ShareMember, ShareGroupHeartbeatRequest, TopicPartition]):
-    """One group.
+    """One share group.
 
-    Arguments: rules: those of the cluster; on_available: is told its id and what can be read that
-        could not.
+    Arguments: rules: what all groups of the type share; on_available: called with the group id and
+        a partition when more of its records can be acquired.
     """
 
     group_type = 'share'
@@ -64,9 +63,9 @@ class ShareGroup(EpochGroup[ShareMember, ShareGroupHeartbeatRequest, TopicPartit
     ) -> None:
         super().__init__(group_id, rules)
         self.epoch = self.assignment_epoch = 1 if rules.version >= (4, 3) else 0
-        #: Stored starts of the partitions that are prepared, -1 where nothing is stored yet.
+        #: The stored start offsets of initialized partitions, -1 if no offset is stored yet.
         self.stored: Dict[TopicPartition, int] = {}
-        #: Those that are being read.
+        #: The share partitions that are being read.
         self.partitions: Dict[TopicPartition, SharePartition] = {}
         self._on_available = on_available
         self._assigned_of: Set[TopicPartition] = set()
@@ -84,7 +83,7 @@ class ShareGroup(EpochGroup[ShareMember, ShareGroupHeartbeatRequest, TopicPartit
     def heartbeat(
         self, member: ShareMember, request: ShareGroupHeartbeatRequest
     ) -> Optional[Set[TopicPartition]]:
-        """Take what a member says; return its assignment, None if there is nothing to tell."""
+        """Process a heartbeat; return the assignment, None if the response does not carry it."""
         self.keep_alive(member)
         size, names = member.size, member.topic_names
         if request.subscribed_topic_names is not None:
@@ -108,13 +107,13 @@ class ShareGroup(EpochGroup[ShareMember, ShareGroupHeartbeatRequest, TopicPartit
     # ------------------------------------------------------------ assignment
 
     def _prepare(self) -> None:
-        """Have the partitions prepared that members want and nobody wanted before."""
+        """Initialize the partitions that members subscribe to and that are not initialized yet."""
         wanted = {(topic, n) for topic, count in self._counts.values() for n in range(count)}
         missing = wanted - set(self.stored) - self._preparing
         if missing:
             there = {topic.topic_id for topic in self._rules.topics.values()}
             for gone in {topic_id for topic_id, _ in self.stored} - there:
-                self.forget_topic(gone)  # it was deleted
+                self.forget_topic(gone)  # the topic was deleted
             self._preparing |= missing
             self._rules.timers.later(INITIALIZE_SECONDS, lambda: self._prepared(missing))
 
@@ -126,7 +125,7 @@ class ShareGroup(EpochGroup[ShareMember, ShareGroupHeartbeatRequest, TopicPartit
                 self._on_available(self.group_id, each)
 
     def _assign(self) -> None:
-        """Compute a new target, if there is reason and the last one is old enough."""
+        """Compute a new target if epoch or partitions changed and the last one is old enough."""
         ready = {
             (topic, n)
             for topic, count in self._counts.values()
@@ -142,20 +141,20 @@ class ShareGroup(EpochGroup[ShareMember, ShareGroupHeartbeatRequest, TopicPartit
         self.target = simple(wanted, ready, self.target)
         self.assignment_epoch = self.epoch
 
-    # ------------------------------------------------------------ where it stands
+    # ------------------------------------------------------------ start offsets
 
     def stored_offset(self, partition: TopicPartition) -> int:
-        """Return the stored start of a partition, -1 for none."""
+        """Return the stored start offset of a partition, -1 for none."""
         found = self.partitions.get(partition)
         return self.stored.get(partition, NO_OFFSET) if found is None else found.stored_offset
 
     def begin_at(self, partition: TopicPartition, offset: int) -> None:
-        """Let the group begin at an offset, whatever it has read."""
+        """Set the start offset of a partition; its in-flight records are forgotten."""
         self._close(partition)
         self.stored[partition] = offset
 
     def forget_topic(self, topic_id: bytes) -> bool:
-        """Forget where the group stands in a topic; return whether that was known."""
+        """Delete the offsets of a topic; return True if there were any."""
         found = [each for each in self.stored if each[0] == topic_id]
         for each in found:
             self._close(each)
@@ -164,7 +163,7 @@ class ShareGroup(EpochGroup[ShareMember, ShareGroupHeartbeatRequest, TopicPartit
         return bool(found)
 
     def rest(self, partitions: Iterable[TopicPartition]) -> None:
-        """Forget where partitions begin of which nothing was stored: nobody reads them now."""
+        """Close share partitions of which no offset is stored: no member reads them now."""
         for each in partitions:
             found = self.partitions.get(each)
             if found is not None and found.stored_offset == NO_OFFSET:
@@ -176,11 +175,11 @@ class ShareGroup(EpochGroup[ShareMember, ShareGroupHeartbeatRequest, TopicPartit
             found.close()
 
     def die(self) -> None:
-        """End the group; nobody finds it any more."""
+        """End the group: its members are removed and no request reaches it any more."""
         super().die()
         for partition in list(self.partitions):
             self._close(partition)
 
     def is_preparing(self, partition: TopicPartition) -> bool:
-        """Tell whether a partition can be read in a moment."""
+        """Return True if the initialization of a partition has not completed."""
         return partition in self._preparing

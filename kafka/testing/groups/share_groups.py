@@ -1,8 +1,7 @@
-"""The share groups of an embedded cluster: which there are, and what may be asked of them.
+"""The share groups of an embedded cluster, the checks of their heartbeats, and share partitions.
 
-Owns the checks of a heartbeat that need no group, and the way from a group and a partition to the
-share partition that is read. What one group does is in share_group.py, the list of them in
-epoch_groups.py.
+Called by registry.py and handlers/share_fetch.py. One group is in share_group.py, the base of this
+class in epoch_groups.py.
 """
 
 from __future__ import annotations
@@ -33,14 +32,14 @@ from kafka.testing.logs.record_times import first_record_at
 if TYPE_CHECKING:
     from kafka.testing.state import ClusterState, Partition, Topic
 
-#: As ``group.share.max.size``.
+#: The default of ``group.share.max.size``.
 MAX_SIZE = 200
 
 
 class ShareGroups(EpochGroups[ShareGroup]):
     """The share groups of a cluster.
 
-    Arguments: state: the cluster's; rules: those of all groups.
+    Arguments: state: the state of the cluster; rules: what groups of all types share.
     """
 
     group_type = ShareGroup.group_type
@@ -48,7 +47,7 @@ class ShareGroups(EpochGroups[ShareGroup]):
     def __init__(self, state: ClusterState, rules: EpochRules) -> None:
         super().__init__(rules._replace(max_size=MAX_SIZE))
         self._state = state
-        #: Is called with the group and the partition in which records can be acquired again.
+        #: Called with group id and partition when more records can be acquired.
         self.on_available: Callable[[str, TopicPartition], None] = lambda group_id, partition: None
 
     def _new_group(self, group_id: str) -> ShareGroup:
@@ -59,7 +58,7 @@ class ShareGroups(EpochGroups[ShareGroup]):
     def heartbeat(
         self, request: ShareGroupHeartbeatRequest, client_id: str, client_host: str
     ) -> ShareGroupHeartbeatResponse:
-        """Take the heartbeat of a member, new or known, or let it leave."""
+        """Process a heartbeat: of a new member, of a known one, or of one that leaves."""
         text = _refused_text(request)
         if text is not None:
             return share_refusal(INVALID_REQUEST, text or None)
@@ -100,9 +99,9 @@ class ShareGroups(EpochGroups[ShareGroup]):
     def partition(
         self, group_id: str, topic: Topic, partition: Partition
     ) -> Union[SharePartition, int, None]:
-        """Return what a group reads a partition by.
+        """Return the share partition of a group, created if its start offset is known.
 
-        Returns: the code of an error if there is none, None if there will be in a moment.
+        Returns: an error code if it does not exist, None while it is being initialized.
         """
         group, key = self._groups.get(group_id), (topic.topic_id, partition.index)
         if group is not None and group.is_preparing(key):
@@ -124,7 +123,7 @@ class ShareGroups(EpochGroups[ShareGroup]):
         return found
 
     def known(self, group_id: str, partition: TopicPartition) -> Optional[SharePartition]:
-        """Return a share partition that is being read, None for any other."""
+        """Return a share partition that is being read, None if it is not."""
         group = self._groups.get(group_id)
         return None if group is None else group.partitions.get(partition)
 
@@ -147,7 +146,7 @@ class ShareGroups(EpochGroups[ShareGroup]):
         )
 
     def _first_offset(self, group_id: str, partition: Partition) -> int:
-        """Return where a group begins that never read a partition."""
+        """Return the start offset of a group without a stored one (``share.auto.offset.reset``)."""
         reset = group_config(self._state, group_id, 'share.auto.offset.reset').strip()
         if reset == 'earliest':
             return partition.log.start_offset
@@ -160,9 +159,9 @@ class ShareGroups(EpochGroups[ShareGroup]):
 
 
 def _refused_text(request: ShareGroupHeartbeatRequest) -> Optional[str]:
-    """Return what is wrong with a heartbeat, None if nothing is."""
+    """Return why a heartbeat is invalid, None if it is valid."""
     if not request.member_id:
-        return ''  # brokers refuse this one without a word
+        return ''  # brokers refuse this one without a message
     if not request.group_id:
         return 'The group id is empty.'
     if request.rack_id == '':
@@ -175,7 +174,7 @@ def _refused_text(request: ShareGroupHeartbeatRequest) -> Optional[str]:
 
 
 def share_refusal(error: int, text: Optional[str]) -> ShareGroupHeartbeatResponse:
-    """Return the answer to a heartbeat that is not taken."""
+    """Return the response to a heartbeat that is refused."""
     return ShareGroupHeartbeatResponse(
         throttle_time_ms=0,
         error_code=error,

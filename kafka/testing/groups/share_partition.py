@@ -1,8 +1,8 @@
-"""A share partition: one partition as the members of one share group see it (KIP-932).
+"""A share partition: a partition and its in-flight records in one share group (KIP-932).
 
-Owns which records are acquired, by whom and how long, how often each was delivered, what becomes of
-acknowledgements (KIP-1222 for renewing), and where the group is. Does not own the log, sessions
-(share_sessions.py) nor who belongs to the group (share_group.py).
+Acquisition, acknowledgement (KIP-1222 for renewal), delivery counts, acquisition locks and the
+start offset. Called by handlers/share_fetch.py, which reads the log. Sessions are in
+share_sessions.py, members in share_group.py.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _BECOMES = {
 
 
 class ShareRules(NamedTuple):
-    """What holds for a group now: settings of the group, and the release.
+    """The effective settings of a group.
 
-    ``throttles`` since 4.2: what was often delivered in vain comes in ever smaller pieces.
+    ``throttles``: from 4.2 on, records that were often delivered come in ever smaller ranges.
     """
 
     max_deliveries: int
@@ -38,7 +38,7 @@ class ShareRules(NamedTuple):
 
     @property
     def throttled_from(self) -> int:
-        """The number of deliveries from which on records come in smaller pieces."""
+        """The delivery count from which on records come in smaller ranges."""
         return max(2, -(-self.max_deliveries // 2))
 
 
@@ -50,19 +50,19 @@ class LogRange(NamedTuple):
 
 
 class Acknowledgement(NamedTuple):
-    """What a member says of a row of offsets: one word for all or one for each."""
+    """The acknowledgement of a range of offsets: one type for all or one for each."""
 
     first: int
     last: int
     types: List[int]
 
     def type_of(self, offset: int) -> int:
-        """Return what is said of one offset."""
+        """Return the acknowledgement type of an offset."""
         return self.types[offset - self.first] if len(self.types) > 1 else self.types[0]
 
 
 class Wish(NamedTuple):
-    """How much a fetch may acquire.
+    """The member that fetches, and how much it may acquire.
 
     ``is_strict``: never more than ``max_records``, even where that cuts a batch (KIP-1206).
     """
@@ -76,9 +76,9 @@ class Wish(NamedTuple):
 class SharePartition:
     """One share partition.
 
-    Arguments: start_offset: where the group begins; stored_offset: the start as it was stored, -1
-        if it was not; rules: tells what holds now; on_available: is called when records can be
-        acquired again that could not.
+    Arguments: rules: returns the effective settings; on_available: called when more records can be
+        acquired; start_offset: where the group begins; stored_offset: the stored start offset, -1
+        if none is stored.
     """
 
     def __init__(
@@ -90,15 +90,15 @@ class SharePartition:
         stored_offset: int = NO_OFFSET,
     ) -> None:
         self.start_offset = start_offset
-        #: What is stored whenever states have changed, just before the start moves; and how many
-        #: records behind it were dealt with then.
+        #: The start offset that is stored whenever states change, before it moves; and the number
+        #: of records after it that were in a final state then.
         self.stored_offset = stored_offset
         self.stored_completed = 0
         self._timers = timers
         self._rules = rules
         self._on_available = on_available
         self._leader_epoch: Optional[int] = None
-        self._end = start_offset  # behind the last record in flight
+        self._end = start_offset  # after the last record in flight
         self._flights: Dict[int, InFlight] = {}  # by first offset, ascending
         self._may_offer = False  # whether something in flight may be available
         self._timer: Optional[Timer] = None
@@ -110,16 +110,16 @@ class SharePartition:
             self.locks,
         )
 
-    # ------------------------------------------------------------ what there is
+    # ------------------------------------------------------------ positions
 
     @property
     def locks(self) -> int:
-        """The number of records from the start to the last in flight."""
+        """The number of records from the start offset to the last one in flight."""
         return self._end - self.start_offset if self._flights else 0
 
     @property
     def completed(self) -> int:
-        """The number of records behind the start that are dealt with already."""
+        """The number of records after the start offset that are in a final state."""
         return sum(
             last - max(first, self.start_offset) + 1
             for flight in self._flights.values()
@@ -129,7 +129,7 @@ class SharePartition:
 
     @property
     def next_fetch_offset(self) -> int:
-        """The first offset that can be acquired, if there is such a record."""
+        """The first offset that can be acquired, now or once it is written."""
         if self._may_offer:
             for flight in self._flights.values():
                 for first, last, delivery in flight.deliveries():
@@ -140,15 +140,15 @@ class SharePartition:
 
     @property
     def can_acquire(self) -> bool:
-        """Whether something in flight is available, or more may be in flight."""
+        """Whether records in flight are available, or more may be in flight."""
         return self.next_fetch_offset < self._end or self.locks < self._rules().max_locks
 
     # ------------------------------------------------------------ acquiring
 
     def acquire(self, wish: Wish, fetch_offset: int, batches: Sequence[LogRange]) -> List[Acquired]:
-        """Give records to a member; return which.
+        """Acquire records for a member; return their ranges.
 
-        Arguments: fetch_offset: from where on was read; batches: those of the log that were read.
+        Arguments: fetch_offset: where the read began; batches: the offsets of the batches read.
         """
         rules = self._rules()
         if wish.max_records <= 0 or not batches or batches[-1].last < self.start_offset:
@@ -158,7 +158,7 @@ class SharePartition:
         if room <= 0:
             if fetch_offset >= self._end:
                 return []
-            # All that may be in flight is; between them some came back.
+            # The limit of in-flight records is reached, but some of them have been released.
             room = min(wish.max_records, self._end - fetch_offset)
             last = min(last, self._end - 1)
         self._give_up(fetch_offset, batches[0].first - 1)
@@ -167,14 +167,14 @@ class SharePartition:
         behind = acquiring.again(self.start_offset)
         if behind is not None and max(behind, self._end) <= last:
             self._end = acquiring.anew(max(behind, self._end))
-            # What the log has no record of before the first in flight is no part of the group.
+            # Offsets missing from the log before the first in-flight record are skipped.
             self.start_offset = max(self.start_offset, next(iter(self._flights)))
             self._may_offer = self._may_offer or wish.is_strict
         self._watch()
         return acquiring.result
 
     def _give_up(self, first: int, last: int) -> None:
-        """Archive what is available and no longer in the log."""
+        """Archive available records that are no longer in the log."""
         for flight in self._flights.values() if last >= first else ():
             if flight.first > last or flight.last < first:
                 continue
@@ -185,7 +185,7 @@ class SharePartition:
                     delivery.end(RecordState.ARCHIVED)
 
     def give_up(self, gone: LogRange, acquired: Sequence[Acquired]) -> List[Acquired]:
-        """Archive what was just acquired of a batch that nobody shall read; return the rest."""
+        """Archive acquired records of a batch that is not to be read; return the other ranges."""
         for flight in self._flights.values():
             if flight.first > gone.last or flight.last < gone.first:
                 continue
@@ -205,12 +205,12 @@ class SharePartition:
     # ------------------------------------------------------------ acknowledging
 
     def acknowledge(self, member_id: str, told: Sequence[Acknowledgement]) -> Tuple[int, str]:
-        """Take all acknowledgements of a member, or none; return the error and its text."""
+        """Apply all acknowledgements of a member, or none; return error code and message."""
         changes: List[Tuple[Delivery, int]] = []
         seen: Set[int] = set()
         for each in told:
             if each.last < self.start_offset:
-                continue  # nobody waits for these any more
+                continue  # archived when the start offset moved
             error, text = self._collect(member_id, each, changes, seen)
             if error:
                 return error, text
@@ -233,7 +233,7 @@ class SharePartition:
         changes: List[Tuple[Delivery, int]],
         seen: Set[int],
     ) -> Tuple[int, str]:
-        """Add what an acknowledgement means; return why it means nothing."""
+        """Collect the changes of an acknowledgement; return error code and message if invalid."""
         low = max(told.first, self.start_offset)
         if not any(flight.first <= low for flight in self._flights.values()):
             return INVALID_RECORD_STATE, 'The offsets are not in flight.'
@@ -263,18 +263,18 @@ class SharePartition:
         return NONE, ''
 
     def _end_delivery(self, delivery: Delivery, state: RecordState, rules: ShareRules) -> None:
-        """End an acquisition; what was delivered often enough is not offered again."""
+        """End an acquisition; at the delivery limit a released record is archived."""
         if state is RecordState.AVAILABLE and delivery.count >= rules.max_deliveries:
             state = RecordState.ARCHIVED
         delivery.end(state)
         self._may_offer = self._may_offer or state is RecordState.AVAILABLE
 
-    # ------------------------------------------------------------ ends without a word
+    # ------------------------------------------------------------ releases without acknowledgement
 
     def release(self, member_id: str, counts: bool) -> None:
-        """Take back what a member has whose session is over.
+        """Release the records of a member whose session has ended.
 
-        Arguments: counts: whether those were deliveries; before 4.2 they were not.
+        Arguments: counts: whether they count as deliveries; before 4.2 they did not.
         """
         rules, has_changed = self._rules(), False
         for _, last, delivery in self._acquired():
@@ -290,13 +290,13 @@ class SharePartition:
             self._changed([RELEASE])
 
     def led_in(self, leader_epoch: int) -> None:
-        """Note in which epoch the partition is led: a new leader knows of no acquisitions."""
+        """Set the leader epoch of the partition: a new leader does not know of acquisitions."""
         if self._leader_epoch not in (None, leader_epoch):
             self.forget_acquisitions()
         self._leader_epoch = leader_epoch
 
     def forget_acquisitions(self) -> None:
-        """Take everything back as if it had not been delivered: that is not stored."""
+        """Release all records without counting the deliveries: acquisitions are not stored."""
         for _, _, delivery in self._acquired():
             delivery.count -= 1
             delivery.end(RecordState.AVAILABLE)
@@ -305,7 +305,7 @@ class SharePartition:
         self._on_available()
 
     def move_start(self, log_start_offset: int) -> None:
-        """Let go what is no longer in the log."""
+        """Move the start offset to the log start offset, and drop records before it."""
         if log_start_offset <= self.start_offset:
             return
         self.start_offset = log_start_offset
@@ -318,7 +318,7 @@ class SharePartition:
         self._on_available()
 
     def _expire(self) -> None:
-        """End the acquisitions whose time is over."""
+        """Release the records whose acquisition lock has expired."""
         now, rules = self._timers.clock.monotonic(), self._rules()
         kinds = []
         for _, last, delivery in self._acquired():
@@ -341,7 +341,7 @@ class SharePartition:
     # ------------------------------------------------------------
 
     def _changed(self, kinds: List[int]) -> None:
-        """Store what is, move the start behind what is dealt with, and tell those who wait."""
+        """Store the start offset, move it past records in final states, notify waiting fetches."""
         self._watch()
         if not kinds:
             return
@@ -360,7 +360,7 @@ class SharePartition:
         self._on_available()
 
     def _watch(self) -> None:
-        """Have a look when the next acquisition ends."""
+        """Set the timer for the next acquisition lock that expires."""
         when = min((delivery.until for _, _, delivery in self._acquired()), default=None)
         if self._timer is not None and (when is None or self._timer.when != when):
             self._timer.cancel()
@@ -369,13 +369,13 @@ class SharePartition:
             self._timer = self._timers.at(when, self._expire)
 
     def close(self) -> None:
-        """End the time-outs."""
+        """Cancel the timer."""
         if self._timer is not None:
             self._timer.cancel()
 
 
 class _Acquiring:
-    """One acquisition on its way."""
+    """The state of one acquisition while it is computed."""
 
     def __init__(
         self,
@@ -397,9 +397,9 @@ class _Acquiring:
         self._until = until
 
     def again(self, start_offset: int) -> Optional[int]:
-        """Acquire what is in flight and available.
+        """Acquire available records that were delivered before.
 
-        Returns: from where on new records may be acquired, None if there is no room for any.
+        Returns: the offset from which on new records may be acquired, None if there is no room.
         """
         first = self._batches[0].first
         behind = first
@@ -416,7 +416,7 @@ class _Acquiring:
         return behind if self._room > 0 else None
 
     def _from_flight(self, flight: InFlight, first: int) -> bool:
-        """Acquire what is available of one row; return whether to go on with the next."""
+        """Acquire the available records of one range; return True to go on with the next."""
         is_throttled = self._rules.throttles and self._is_late(flight, first)
         if is_throttled and self.result:
             return False
@@ -435,7 +435,7 @@ class _Acquiring:
         return not (is_throttled and count)
 
     def _is_late(self, flight: InFlight, first: int) -> bool:
-        """Tell whether something of it was delivered in vain rather often."""
+        """Return True if available records in it have reached the throttled delivery count."""
         return any(
             delivery.is_available and delivery.count >= self._rules.throttled_from
             for low, high, delivery in flight.deliveries()
@@ -443,10 +443,10 @@ class _Acquiring:
         )
 
     def _one_by_one(self, each: Dict[int, Delivery], first: int) -> int:
-        """Acquire single records; return how many.
+        """Acquire single records; return their number.
 
-        What was delivered in vain rather often comes in half the number each time, and alone when
-        it is for the last time, so that a bad record takes no good ones with it.
+        From a certain delivery count on, each delivery has half as many records, and the last one
+        is of a single record, so that a record that fails does not fail others with it.
         """
         found: List[Acquired] = []
         rules, limit = self._rules, 0
@@ -468,7 +468,7 @@ class _Acquiring:
         return len(found)
 
     def anew(self, first: int) -> int:
-        """Acquire records that were not in flight; return the offset behind them."""
+        """Acquire records that were not in flight; return the offset after them."""
         wish, room, last = self._wish, self._room, self._last
         if room < last - first + 1:
             wanted = first + room - 1
@@ -503,7 +503,7 @@ class _Acquiring:
 
 
 def _joined(found: List[Acquired]) -> List[Acquired]:
-    """Put neighbours together that were delivered equally often."""
+    """Join adjacent ranges with the same delivery count."""
     result: List[Acquired] = []
     for each in found:
         before = result[-1] if result else None

@@ -1,7 +1,6 @@
-"""Share sessions of one broker (KIP-932): which partitions a member reads here, and its epoch.
+"""Share sessions of one broker (KIP-932): the partitions and the epoch of each member.
 
-Owns the sessions by group and member. What is then read or acknowledged is in
-handlers/share_fetch.py.
+Called by handlers/share_fetch.py, which reads and acknowledges.
 """
 
 from __future__ import annotations
@@ -19,28 +18,28 @@ FIRST_EPOCH = 0
 FINAL_EPOCH = -1
 _MAX_EPOCH = 2**31 - 1
 
-#: All sessions of a broker know at most so many partitions, so that nobody fills the memory.
+#: The limit of partitions in all sessions of a broker, since they take memory.
 _MOST_PARTITIONS = 100_000
 
-#: A topic id and a number.
+#: A topic id and a partition number.
 TopicPartition = Tuple[bytes, int]
 
 
 class SessionKey(NamedTuple):
-    """Whose session it is."""
+    """Group and member of a session."""
 
     group_id: str
     member_id: str
 
 
 class ShareSession:
-    """One session. ``connection_id`` is of the connection with which it ends."""
+    """One session. ``connection_id`` is that of the connection with which it ends."""
 
     def __init__(self, key: SessionKey, connection_id: int) -> None:
         self.key = key
         self.connection_id = connection_id
         self.epoch = 1
-        #: In the order in which they came; whether its client was told an error last.
+        #: In the order of requests; the value is True if the last response had an error for it.
         self.partitions: Dict[TopicPartition, bool] = {}
 
     def __repr__(self) -> str:
@@ -51,18 +50,18 @@ class ShareSession:
         )
 
     def advance(self) -> None:
-        """Go on to the next epoch."""
+        """Increment the epoch; 1 follows the highest one."""
         self.epoch = 1 if self.epoch == _MAX_EPOCH else self.epoch + 1
 
     def wanted(self) -> List[TopicPartition]:
-        """Return the partitions in the order in which they have their turn now."""
+        """Return the partitions in the order of this fetch, which rotates with the epoch."""
         wanted = list(self.partitions)
         turn = (self.epoch - 1) % len(wanted) if wanted else 0
         return wanted[turn:] + wanted[:turn]
 
 
 class ShareSessions:
-    """All sessions of one broker. Arguments: limit: how many there may be."""
+    """All sessions of one broker. Arguments: limit: the maximum number of sessions."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -83,7 +82,7 @@ class ShareSessions:
         forgotten: Iterable[TopicPartition],
         acknowledges: bool,
     ) -> Union[ShareSession, int]:
-        """Let a fetch in; return its session or the code of an error."""
+        """Open or continue the session of a fetch; return the session or an error code."""
         if epoch == FIRST_EPOCH:
             if acknowledges:
                 return INVALID_REQUEST
@@ -114,7 +113,7 @@ class ShareSessions:
         return others + len(session.partitions) > _MOST_PARTITIONS
 
     def known(self, key: SessionKey, epoch: int) -> Union[ShareSession, int]:
-        """Return a session that is in an epoch or shall end, or the code of an error."""
+        """Return the session with an epoch (any for the final one), or an error code."""
         session = self._sessions.get(key)
         if session is None:
             return SHARE_SESSION_NOT_FOUND
@@ -123,7 +122,7 @@ class ShareSessions:
         return session
 
     def acknowledge(self, key: SessionKey, epoch: int) -> Union[ShareSession, int]:
-        """Let acknowledgements in; return their session or the code of an error."""
+        """Continue the session of a ShareAcknowledge; return the session or an error code."""
         if epoch == FIRST_EPOCH:
             return INVALID_SHARE_SESSION_EPOCH
         found = self.known(key, epoch)
@@ -132,15 +131,15 @@ class ShareSessions:
         return found
 
     def end(self, key: SessionKey) -> Optional[ShareSession]:
-        """Forget a session; return it, None if there was none."""
+        """Remove a session; return it, None if it does not exist."""
         return self._sessions.pop(key, None)
 
     def has_group(self, group_id: str) -> bool:
-        """Tell whether members of a group have sessions here."""
+        """Return True if members of a group have sessions here."""
         return any(each.group_id == group_id for each in self._sessions)
 
     def end_with(self, connection_id: int) -> List[ShareSession]:
-        """Forget the sessions of a connection that has ended; return them."""
+        """Remove the sessions of a connection that has ended; return them."""
         found = [each for each in self._sessions.values() if each.connection_id == connection_id]
         for each in found:
             del self._sessions[each.key]

@@ -1,8 +1,8 @@
 """The offsets that groups have committed, those in open transactions, and those in ZooKeeper.
 
-Owns what is stored, how long, and how much. Who may commit is the groups' business (registry.py);
-what requests look like is in handlers/offsets.py. Follows KIP-98 and KIP-447 (offsets in
-transactions), KIP-211 (when offsets expire), and KAFKA-2000 (they go with their topic).
+Called by handlers/offsets.py and handlers/transactional_offsets.py; the group registry
+(registry.py) decides which commits are allowed. Follows KIP-98 and KIP-447 (offsets in
+transactions), KIP-211 (expiration), and KAFKA-2000 (offsets are deleted with their topic).
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 NO_OFFSET = -1
 NO_EPOCH = -1
 
-#: What one offset takes beside its text.
+#: The estimated bytes of one offset without its strings.
 OFFSET_BYTES = 300
 
 Key = Tuple[str, int]
 
 
 class StoredOffset(NamedTuple):
-    """An offset as it was committed.
+    """A committed offset.
 
-    ``expires_ms`` is -1 unless the commit named a time; ``order`` tells which of two is later;
-    ``topic_id`` is that of the topic at the time, None if there was none; ``size`` is about the
-    bytes that it takes.
+    ``expires_ms`` is -1 unless the commit named a retention time; ``order`` increases with each
+    commit; ``topic_id`` is the id of the topic when the offset was committed, None if the topic
+    did not exist; ``size`` is the estimate of the bytes that the offset takes.
     """
 
     offset: int
@@ -40,14 +40,14 @@ class StoredOffset(NamedTuple):
 
 
 class StoredOffsets:
-    """All of a cluster. Arguments: state: the cluster's, for its topics."""
+    """The offsets of all groups. Arguments: state: the state of the cluster."""
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state
         self._groups: Dict[str, Dict[Key, StoredOffset]] = {}
         self._pending: Dict[int, Dict[str, Dict[Key, StoredOffset]]] = {}  # by producer id
         self._zookeeper: Dict[Tuple[str, str, int], int] = {}
-        #: Groups of which something has changed; None if nobody wants to know.
+        #: Groups that have changed since the last write to disk; None if nothing is written.
         self.touched: Optional[Set[str]] = None
         self._order = 0
         self._used = 0
@@ -57,27 +57,27 @@ class StoredOffsets:
 
     @property
     def used(self) -> int:
-        """How many bytes all of them take."""
+        """The estimate of the bytes that all offsets take."""
         return self._used
 
     def has_room(self, group: str, topic: str, partition: int, metadata: Optional[str]) -> bool:
-        """Tell whether an offset may be committed; what takes the place of another one is small."""
+        """Return True if the memory limit allows a commit; what it replaces is deducted."""
         stored = self._groups.get(group, {}).get((topic, partition))
         before = 0 if stored is None else stored.size
         return self._state.kept.has_room(before, _size(group, topic, metadata))
 
     def has_room_for_pending(self, group: str, topic: str, metadata: Optional[str]) -> bool:
-        """Tell whether an offset may be kept beside the one that there is."""
+        """Return True if the memory limit allows a pending offset besides the committed one."""
         return self._state.kept.has_room(0, _size(group, topic, metadata))
 
     def has_room_in_zookeeper(self, group: str, topic: str, partition: int) -> bool:
-        """Tell whether an offset may be stored there."""
+        """Return True if the memory limit allows an offset in ZooKeeper."""
         is_there = (group, topic, partition) in self._zookeeper
         return is_there or self._state.kept.has_room(0, _size(group, topic, None))
 
     @property
     def groups(self) -> List[str]:
-        """Ids of the groups that have offsets."""
+        """The ids of the groups that have offsets."""
         return list(self._groups)
 
     # ------------------------------------------------------------ offsets of groups
@@ -93,19 +93,19 @@ class StoredOffsets:
         now_ms: int,
         expires_ms: int = -1,
     ) -> None:
-        """Store an offset; epoch -1 for none, expiry -1 for what the release does by itself."""
+        """Store an offset; epoch -1 for no epoch, expiry -1 for the retention of the release."""
         stored = self._made(group, topic, offset, leader_epoch, metadata, now_ms, expires_ms)
         self._put(group, (topic, partition), stored)
 
     def fetch(self, group: str, topic: str, partition: int) -> Optional[StoredOffset]:
-        """Return an offset, None if there is none."""
+        """Return an offset, None if it does not exist."""
         stored = self._groups.get(group, {}).get((topic, partition))
         if stored is None or self._is_of_deleted(topic, stored):
             return None
         return stored
 
     def has(self, group: str) -> bool:
-        """Tell whether a group has offsets."""
+        """Return True if a group has offsets."""
         return group in self._groups
 
     def fetch_all(self, group: str) -> Dict[Key, StoredOffset]:
@@ -114,7 +114,7 @@ class StoredOffsets:
         return dict(self._groups.get(group, {}))
 
     def delete(self, group: str, topic: str, partition: int) -> bool:
-        """Forget an offset, also where a transaction wants to store one; return whether it was."""
+        """Delete an offset and pending ones of transactions; return True if it was committed."""
         for groups in self._pending.values():
             self._drop(groups.get(group, {}), (topic, partition))
         self._touch(group)
@@ -125,7 +125,7 @@ class StoredOffsets:
         return found
 
     def delete_group(self, group: str) -> None:
-        """Forget all offsets of a group."""
+        """Delete all offsets of a group."""
         self._touch(group)
         for groups in self._pending.values():
             for key in list(groups.get(group, {})):
@@ -136,10 +136,10 @@ class StoredOffsets:
         self._groups.pop(group, None)
 
     def expire(self, group: str, now_ms: int, idle_since_ms: Optional[int]) -> None:
-        """Forget what is too old.
+        """Delete the expired offsets of a group.
 
-        Arguments: idle_since_ms: since when a group of members has had none, None for a group that
-            never had any, whose offsets age by themselves.
+        Arguments: idle_since_ms: since when the group has had no members; None for a group that
+            never had members, whose offsets expire by the time of their commit.
         """
         retention = self._state.defaults.offsets_retention_minutes
         if retention is None:
@@ -175,9 +175,9 @@ class StoredOffsets:
         self._used += offsets[key].size
 
     def end_pending(self, producer_id: int, commit: bool) -> List[str]:
-        """Store the offsets of a transaction, or forget them; return the groups it was about.
+        """Commit or discard the offsets of a transaction; return the ids of their groups.
 
-        One that was committed without transaction meanwhile stays.
+        An offset that was committed later without a transaction is not replaced.
         """
         groups = self._pending.pop(producer_id, {})
         for group, offsets in groups.items():
@@ -190,18 +190,18 @@ class StoredOffsets:
         return list(groups)
 
     def has_pending(self, group: str, topic: str, partition: int) -> bool:
-        """Tell whether an open transaction may change an offset."""
+        """Return True if an open transaction has an offset for a partition."""
         return any((topic, partition) in groups.get(group, ()) for groups in self._pending.values())
 
     def pending_keys(self, group: str) -> List[Key]:
-        """Return what open transactions may change, by topic and partition."""
+        """Return the partitions for which open transactions have offsets, sorted."""
         found = {key for groups in self._pending.values() for key in groups.get(group, ())}
         return sorted(found)
 
     # ------------------------------------------------------------ ZooKeeper
 
     def commit_to_zookeeper(self, group: str, topic: str, partition: int, offset: int) -> None:
-        """Store an offset as version 0 of OffsetCommit does: without metadata, for ever."""
+        """Store an offset as OffsetCommit v0 does: without metadata, and it never expires."""
         key = (group, topic, partition)
         self._touch(group)
         if key not in self._zookeeper:
@@ -209,24 +209,24 @@ class StoredOffsets:
         self._zookeeper[key] = offset
 
     def fetch_from_zookeeper(self, group: str, topic: str, partition: int) -> Optional[int]:
-        """Return an offset, None if there is none."""
+        """Return an offset, None if it does not exist."""
         return self._zookeeper.get((group, topic, partition))
 
-    # ------------------------------------------------------------ what is written down
+    # ------------------------------------------------------------ persistence
 
     def stored(self, group: str) -> Dict[Key, StoredOffset]:
-        """Return what there is of a group, also of topics that are gone."""
+        """Return all offsets of a group, including those of deleted topics."""
         return dict(self._groups.get(group, {}))
 
     def pending(self) -> Iterator[Tuple[Tuple[int, str, str, int], StoredOffset]]:
-        """Yield what open transactions may commit, with producer id, group and place."""
+        """Yield the offsets of open transactions with (producer id, group, topic, partition)."""
         for producer_id, groups in self._pending.items():
             for group, offsets in groups.items():
                 for key, stored in offsets.items():
                     yield (producer_id, group, *key), stored
 
     def in_zookeeper(self) -> Iterator[Tuple[Tuple[str, str, int], int]]:
-        """Yield what is in ZooKeeper, with group and place."""
+        """Return an iterator over the offsets in ZooKeeper with (group, topic, partition)."""
         return iter(self._zookeeper.items())
 
     def take_back(
@@ -242,7 +242,7 @@ class StoredOffsets:
         *,
         producer_id: Optional[int] = None,
     ) -> None:
-        """Store an offset again that was written down; with a producer id: as one that waits."""
+        """Store an offset that was read from disk; with a producer id: as a pending one."""
         if producer_id is not None:
             self.add_pending(producer_id, group, *key, offset, leader_epoch, metadata, committed_ms)
             return
@@ -289,7 +289,7 @@ class StoredOffsets:
         return True
 
     def _forget_deleted(self, group: str) -> None:
-        """Forget offsets of topics that are gone or made anew."""
+        """Delete the offsets of topics that were deleted or created again."""
         offsets = self._groups.get(group)
         for key, stored in list((offsets or {}).items()):
             if self._is_of_deleted(key[0], stored):
@@ -299,7 +299,7 @@ class StoredOffsets:
             del self._groups[group]
 
     def _is_of_deleted(self, name: str, stored: StoredOffset) -> bool:
-        """Tell whether the topic of an offset is gone, or was made anew (0.10.2)."""
+        """Return True if the topic of an offset was deleted or created again (0.10.2)."""
         if stored.topic_id is None or self._state.release.version < (0, 10, 2):
             return False
         topic = self._state.topics.get(name)

@@ -1,8 +1,8 @@
-"""A streams group: members with epochs, a topology, and which member runs which tasks (KIP-1071).
+"""A streams group: its topology and the assignment of tasks to members (KIP-1071).
 
-Owns one group: its topology and the assignment of tasks. Membership and the hand-over of tasks are
-in handover_group.py; what may be asked at all is checked by streams_groups.py, what a topology
-makes of the topics that there are by streams_topology.py. Warm-up tasks are never given out.
+Called by streams_groups.py, which checks heartbeats first. Membership and reconciliation are in
+handover_group.py; streams_topology.py computes the tasks from the existing topics. Warm-up tasks
+are never assigned.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from kafka.testing.timers import Timer
 
 
 class StreamsMember(HandoverMember[Task]):
-    """A member: what it says of itself, and its tasks, of which the active ones are handed over."""
+    """A member with its metadata and tasks; active tasks are reconciled, standby tasks are not."""
 
     def __init__(self, member_id: str, client_id: str, client_host: str) -> None:
         super().__init__(member_id, client_id, client_host)
@@ -60,7 +60,7 @@ class StreamsMember(HandoverMember[Task]):
 
     @property
     def size(self) -> int:
-        """The bytes that it stands for."""
+        """The estimate of the bytes that the member takes."""
         names = (self.member_id, self.client_id, self.instance_id or '', self.process_id)
         tags = sum(len(each.key) + len(each.value) + 128 for each in self.client_tags)
         offsets = 128 * (len(self.task_offsets) + len(self.task_end_offsets))
@@ -68,7 +68,7 @@ class StreamsMember(HandoverMember[Task]):
 
     @property
     def about(self) -> Tuple[object, ...]:
-        """What makes the group assign anew when it changes."""
+        """The values whose change causes a new assignment."""
         return (
             self.instance_id,
             self.rack_id,
@@ -80,7 +80,7 @@ class StreamsMember(HandoverMember[Task]):
         )
 
     def take_over(self, other: StreamsMember) -> None:
-        """Become what a static member was that has left for a while."""
+        """Take over the state of a static member that left temporarily."""
         super().take_over(other)
         self.process_id, self.endpoint = other.process_id, other.endpoint
         self.topology_epoch, self.client_tags = other.topology_epoch, other.client_tags
@@ -88,10 +88,10 @@ class StreamsMember(HandoverMember[Task]):
 
 
 class StreamsGroup(HandoverGroup[StreamsMember, StreamsGroupHeartbeatRequest, Task]):
-    """One group.
+    """One streams group.
 
-    Arguments: rules: those of the cluster; on_empty: is told its id when the last member has gone;
-        create: creates internal topics.
+    Arguments: rules: what all groups of the type share; on_empty: called with the group id when
+        the last member has left; create: creates the missing internal topics.
     """
 
     group_type = 'streams'
@@ -110,7 +110,7 @@ class StreamsGroup(HandoverGroup[StreamsMember, StreamsGroupHeartbeatRequest, Ta
         self.assignment_epoch = 1 if rules.version >= (4, 3) else 0
         self.topology: Optional[StreamsGroupHeartbeatTopology] = None
         self.configured: Optional[Configured] = None
-        #: As the target, which has the active tasks.
+        #: The target standby tasks by member id; ``target`` has the active ones.
         self.standby: Dict[str, Set[Task]] = {}
         self.endpoint_epoch = 0
         self._create = create
@@ -135,7 +135,7 @@ class StreamsGroup(HandoverGroup[StreamsMember, StreamsGroupHeartbeatRequest, Ta
         return active <= set(member.assigned) and standby <= member.standby
 
     def leave(self, request: StreamsGroupHeartbeatRequest) -> int:
-        """Let a member go for good, or for a while if static; return the error."""
+        """Remove a member, or keep a static one until its session ends; return the error code."""
         error = super().leave(request)
         if not error and request.shutdown_application and self.members:
             self._shutdown_by = request.member_id
@@ -158,7 +158,7 @@ class StreamsGroup(HandoverGroup[StreamsMember, StreamsGroupHeartbeatRequest, Ta
     # ------------------------------------------------------------ heartbeat
 
     def request_error(self, request: StreamsGroupHeartbeatRequest) -> int:
-        """Return why a heartbeat is no use here: another topology, or tasks that are none."""
+        """Return the error code for another topology or for tasks that it does not have."""
         topology = request.topology
         if topology is not None and self.topology is not None:
             if topology.epoch >= self.topology.epoch and topology != self.topology:
@@ -177,9 +177,9 @@ class StreamsGroup(HandoverGroup[StreamsMember, StreamsGroupHeartbeatRequest, Ta
     def heartbeat(
         self, member: StreamsMember, request: StreamsGroupHeartbeatRequest
     ) -> Tuple[bool, List[Problem]]:
-        """Take what a member says; return whether to tell it its tasks, and what is wrong.
+        """Process a heartbeat; return whether the response carries tasks, and the statuses.
 
-        Raises InvalidTopology.
+        Raises InvalidTopology if the topology of the group can never run.
         """
         is_first = len(self.members) == 1 and member.epoch == 0
         configured = self._configured(request.topology)
@@ -214,9 +214,9 @@ class StreamsGroup(HandoverGroup[StreamsMember, StreamsGroupHeartbeatRequest, Ta
         return has_other_tasks or request.member_epoch == JOIN_EPOCH, problems
 
     def _configured(self, topology: Optional[StreamsGroupHeartbeatTopology]) -> Configured:
-        """Say what comes of the topology now; the first one that is told is that of the group."""
+        """Return the topology checked with the existing topics; the first one stays the group's."""
         known = topology if self.topology is None else self.topology
-        assert known is not None  # who joins tells it
+        assert known is not None  # a heartbeat that joins has a topology
         counts = {name: len(topic.partitions) for name, topic in self._rules.topics.items()}
         configured = configure(known, counts)
         if self.topology is None:
@@ -225,7 +225,7 @@ class StreamsGroup(HandoverGroup[StreamsMember, StreamsGroupHeartbeatRequest, Ta
         return configured
 
     def _update(self, member: StreamsMember, request: StreamsGroupHeartbeatRequest) -> bool:
-        """Note what a member says of itself; return whether that is something new."""
+        """Take over the values of a heartbeat; return True if they cause a new assignment."""
         size, before = member.size, member.about
         if request.instance_id is not None:
             self._set_instance(member, request.instance_id)
@@ -249,7 +249,7 @@ class StreamsGroup(HandoverGroup[StreamsMember, StreamsGroupHeartbeatRequest, Ta
         return member.about != before
 
     def _look_at_topics(self) -> bool:
-        """Count the partitions of the topology's topics; return whether they are others now."""
+        """Count the partitions of the topology's topics; return True if they have changed."""
         assert self.topology is not None
         names = [
             name
@@ -261,7 +261,7 @@ class StreamsGroup(HandoverGroup[StreamsMember, StreamsGroupHeartbeatRequest, Ta
     # ------------------------------------------------------------ assignment
 
     def _wait_for_others(self) -> None:
-        """Let others join before the first assignment."""
+        """Delay the first assignment, so that other members can join."""
         delay_ms = self._setting('initial.rebalance.delay.ms')
         if delay_ms > 0 and self._delay is None:
             self._delay = self._rules.timers.later(delay_ms / 1000, self._have_waited)
@@ -271,7 +271,7 @@ class StreamsGroup(HandoverGroup[StreamsMember, StreamsGroupHeartbeatRequest, Ta
         self._compute()
 
     def _assign(self) -> str:
-        """Compute a new target if there is reason; return why not yet, '' if nothing is due."""
+        """Compute a new target if it is due; return why it is delayed, '' if it is not."""
         if self._delay is not None:
             return 'The first assignment waits for other members.'
         if self.assignment_epoch >= self.epoch:
@@ -282,7 +282,7 @@ class StreamsGroup(HandoverGroup[StreamsMember, StreamsGroupHeartbeatRequest, Ta
         return ''
 
     def _compute(self) -> None:
-        """Spread the tasks over the members, moving as few as possible."""
+        """Distribute the tasks over the members, and move as few as possible."""
         self._assigned_at = self._rules.timers.clock.monotonic()
         self.assignment_epoch = self.epoch
         tasks = {} if self.configured is None else self.configured.tasks
@@ -296,7 +296,7 @@ class StreamsGroup(HandoverGroup[StreamsMember, StreamsGroupHeartbeatRequest, Ta
         self._compute_standby(tasks)
 
     def _compute_standby(self, tasks: Mapping[str, int]) -> None:
-        """Give tasks that keep state to further processes, as many as there shall be."""
+        """Assign standby tasks of stateful subtopologies to other processes."""
         assert self.topology is not None
         copies = self._setting('num.standby.replicas')
         before, self.standby = self.standby, {name: set() for name in self.members}
@@ -325,18 +325,18 @@ class StreamsGroup(HandoverGroup[StreamsMember, StreamsGroupHeartbeatRequest, Ta
         return any(each is not None and each <= epoch for each in got)
 
     def _readers(self, topic_id: bytes) -> List[str]:
-        """Return the parts of the topology that read a topic."""
+        """Return the subtopologies that read a topic."""
         parts = [] if self.topology is None else self.topology.subtopologies
         names = [name for name, (known, _) in self._counts.items() if known == topic_id]
         return [p.subtopology_id for p in parts if set(names) & set(sources_of(p))]
 
     def is_subscribed(self, topic: str) -> bool:
-        """Tell whether the program reads a topic."""
+        """Return True if the group has members and its topology reads a topic."""
         parts = [] if self.topology is None else self.topology.subtopologies
         return bool(self.members) and any(topic in sources_of(part) for part in parts)
 
     def die(self) -> None:
-        """End the group; nobody finds it any more."""
+        """End the group: its members are removed and no request reaches it any more."""
         super().die()
         self._wait_no_longer()
         if self.topology is not None:
@@ -344,7 +344,7 @@ class StreamsGroup(HandoverGroup[StreamsMember, StreamsGroupHeartbeatRequest, Ta
 
 
 def tasks_of(told: Optional[List[TaskIds]]) -> Optional[Set[Task]]:
-    """Return tasks as a member tells them, None if it says nothing."""
+    """Return the tasks in a heartbeat, None if it reports none of the kind."""
     if told is None:
         return None
     return {(each.subtopology_id, index) for each in told for index in each.partitions}

@@ -1,7 +1,7 @@
-"""The streams groups of an embedded cluster: which there are, and what may be asked of them.
+"""The streams groups of an embedded cluster, the checks of their heartbeats, and internal topics.
 
-Owns the checks of a heartbeat that need no group (KIP-1071), and the creation of internal topics.
-What one group does is in streams_group.py, the list of them in epoch_groups.py.
+Called by registry.py (KIP-1071). One group is in streams_group.py, the base of this class in
+epoch_groups.py.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from kafka.testing.kept_bytes import settings_bytes
 if TYPE_CHECKING:
     from kafka.testing.state import ClusterState
 
-#: What later releases tell members of their tasks' offsets.
+#: Values in heartbeat responses of later releases about the offsets of tasks.
 TASK_OFFSET_INTERVAL_MS = 60000
 ACCEPTABLE_RECOVERY_LAG = 10000
 
@@ -55,8 +55,8 @@ _TEXTS = {
 class StreamsGroups(EpochGroups[StreamsGroup]):
     """The streams groups of a cluster.
 
-    Arguments: state: the cluster's; rules: those of all groups; on_empty: is told the id of one
-        that has no members.
+    Arguments: state: the state of the cluster; rules: what groups of all types share; on_empty:
+        called with the id of a group whose last member has left.
     """
 
     group_type = StreamsGroup.group_type
@@ -72,14 +72,14 @@ class StreamsGroups(EpochGroups[StreamsGroup]):
         return StreamsGroup(group_id, self.rules, self._on_empty, self._create_topics)
 
     def _create_topics(self, configured: Configured) -> None:
-        """Create the internal topics that are missing."""
+        """Create the missing internal topics."""
         for topic in configured.missing:
             if topic.name not in self._state.topics and self._state.alive:
                 copies = min(max(0, topic.replication_factor), len(self._state.alive)) or None
                 values = {each.key: each.value for each in topic.topic_configs}
                 size = settings_bytes(topic.name, values)
                 if not self._state.kept.has_room(0, size):
-                    return  # the group waits for them
+                    return  # the group stays not ready
                 made = self._state.create_topic(topic.name, max(1, topic.partitions), copies)
                 made.configs.update(values)
                 self._state.kept.change(0, size)
@@ -89,7 +89,7 @@ class StreamsGroups(EpochGroups[StreamsGroup]):
     def heartbeat(
         self, request: StreamsGroupHeartbeatRequest, client_id: str, client_host: str
     ) -> StreamsGroupHeartbeatResponse:
-        """Take the heartbeat of a member, new or known, or let it leave."""
+        """Process a heartbeat: of a new member, of a known one, or of one that leaves."""
         refusal = _refusal(request, self.rules.version)
         if refusal is not None:
             return refusal
@@ -168,7 +168,7 @@ class StreamsGroups(EpochGroups[StreamsGroup]):
 
 
 def by_part(tasks: Set[Task]) -> List[TaskIds]:
-    """Return tasks as messages have them, in order."""
+    """Return tasks grouped by subtopology, sorted."""
     return [
         TaskIds(subtopology_id=part, partitions=indexes)
         for part, indexes in numbers_by_name(tasks).items()
@@ -201,7 +201,7 @@ def _partitions(group: StreamsGroup, tasks: Set[Task]) -> List[TopicPartition]:
 
 
 def streams_refusal(error: int, text: Optional[str]) -> StreamsGroupHeartbeatResponse:
-    """Return the answer to a heartbeat that is not taken."""
+    """Return the response to a heartbeat that is refused."""
     return StreamsGroupHeartbeatResponse(
         throttle_time_ms=0,
         error_code=error,
@@ -225,13 +225,13 @@ def _left(request: StreamsGroupHeartbeatRequest) -> StreamsGroupHeartbeatRespons
     return response
 
 
-# ------------------------------------------------------------ what makes no sense
+# ------------------------------------------------------------ invalid requests
 
 
 def _refusal(
     request: StreamsGroupHeartbeatRequest, version: Tuple[int, ...]
 ) -> Optional[StreamsGroupHeartbeatResponse]:
-    """Return why a heartbeat cannot be meant, None if it can."""
+    """Return the response to an invalid heartbeat, None if it is valid."""
     wrong_epoch = epoch_text(request.member_epoch, request.instance_id)
     text = _empty_name(request) or wrong_epoch or _join_text(request) or _task_text(request)
     if text is None and request.topology is not None:
@@ -273,7 +273,7 @@ def _task_text(request: StreamsGroupHeartbeatRequest) -> Optional[str]:
 
 
 def _unsupported(request: StreamsGroupHeartbeatRequest, version: Tuple[int, ...]) -> Optional[str]:
-    """Return what the protocol has and the release has not."""
+    """Return why a release does not support what a heartbeat requests, None if it does."""
     if version < (4, 4):
         if request.instance_id is not None:
             return 'Static membership is not supported yet.'

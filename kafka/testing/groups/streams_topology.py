@@ -1,7 +1,7 @@
-"""Topologies of Kafka Streams programs, and what they make of the topics that there are (KIP-1071).
+"""Topologies of Kafka Streams, checked with the topics of the cluster (KIP-1071).
 
-Owns the checks of a topology against the topics of a cluster: how many tasks each part of it has,
-which internal topics are missing, and what is wrong. Who gets which task is in streams_group.py.
+Computes the number of tasks of each subtopology, the missing internal topics, and why a topology
+cannot run. Called by streams_group.py, which assigns the tasks.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kafka.protocol.streams import (
     TopicInfo,
 )
 
-#: Statuses of a group, as StreamsGroupHeartbeat numbers them.
+#: Status codes of StreamsGroupHeartbeat responses.
 STALE_TOPOLOGY = 0
 MISSING_SOURCE_TOPICS = 1
 INCORRECTLY_PARTITIONED_TOPICS = 2
@@ -24,25 +24,25 @@ ASSIGNMENT_DELAYED = 5
 
 
 class InvalidTopology(Exception):
-    """A topology that can never work. Its text says why."""
+    """A topology that can never run, with the reason."""
 
 
 class BrokenTopology(InvalidTopology):
-    """A topology that refers to what it does not have; brokers do not expect that."""
+    """A topology with an index out of range, for which brokers answer UNKNOWN_SERVER_ERROR."""
 
 
 class Problem(NamedTuple):
-    """Why a topology cannot work yet: a status and its text."""
+    """Why a topology cannot run yet: status code and message."""
 
     status: int
     text: str
 
 
 class Configured(NamedTuple):
-    """A topology and the topics that there are.
+    """A topology checked with the existing topics.
 
-    ``tasks`` is the number of tasks of each part; ``topics`` the number of partitions of each topic
-    that it reads or writes; ``missing`` are internal topics that are to be created.
+    ``tasks`` is the number of tasks of each subtopology; ``topics`` the partition count of each
+    topic that it reads or writes; ``missing`` has the internal topics that are to be created.
     """
 
     tasks: Dict[str, int]
@@ -52,7 +52,7 @@ class Configured(NamedTuple):
 
     @property
     def is_ready(self) -> bool:
-        """Whether tasks can be given out."""
+        """Whether tasks can be assigned."""
         return self.problem is None
 
 
@@ -60,14 +60,15 @@ Parts = List[StreamsGroupHeartbeatSubtopology]
 
 
 def sources_of(part: StreamsGroupHeartbeatSubtopology) -> List[str]:
-    """Return the topics that a part reads."""
+    """Return the topics that a subtopology reads."""
     return [*part.source_topics, *(each.name for each in part.repartition_source_topics)]
 
 
 def configure(topology: StreamsGroupHeartbeatTopology, existing: Mapping[str, int]) -> Configured:
-    """Say what comes of a topology where these topics exist, with so many partitions.
+    """Check a topology with the existing topics.
 
-    Raises InvalidTopology.
+    Arguments: existing: the number of partitions of each topic.
+    Raises InvalidTopology if it can never run.
     """
     parts = topology.subtopologies
     internal = {each.name: each for part in parts for each in part.repartition_source_topics}
@@ -96,7 +97,7 @@ def _with_internal(
     internal: Mapping[str, TopicInfo],
     existing: Mapping[str, int],
 ) -> Configured:
-    """Compare the internal topics that are needed with those that there are."""
+    """Compare the internal topics that are needed with the existing ones."""
     wrong = sorted(name for name in internal if existing.get(name, counts[name]) != counts[name])
     if wrong:
         text = 'Internal topics %s have other numbers of partitions.' % ', '.join(wrong)
@@ -120,7 +121,7 @@ def _with_internal(
 def _count_repartitions(
     parts: Parts, internal: Mapping[str, TopicInfo], counts: Dict[str, int]
 ) -> None:
-    """Count the partitions of repartition topics: given, or as many as the writers read."""
+    """Count the partitions of repartition topics: as given, or the most that a writer reads."""
     counts.update({name: each.partitions for name, each in internal.items() if each.partitions})
     writers: Dict[str, List[StreamsGroupHeartbeatSubtopology]] = {}
     for part in parts:
@@ -144,7 +145,7 @@ def _count_repartitions(
 def _match_copartitions(
     parts: Parts, internal: Mapping[str, TopicInfo], counts: Dict[str, int]
 ) -> Optional[Problem]:
-    """Give topics that are read side by side the same number of partitions, or say why not."""
+    """Set equal partition counts in copartition groups; return a problem if that is impossible."""
     for part in parts:
         for group in part.copartition_groups:
             names = [each.name for each in part.repartition_source_topics]
@@ -172,12 +173,12 @@ def _chosen(names: List[str], indexes: List[int]) -> List[str]:
 
 
 def stateful_parts(topology: StreamsGroupHeartbeatTopology) -> Set[str]:
-    """Return the parts that keep state, which can have standby tasks."""
+    """Return the subtopologies with state stores, which can have standby tasks."""
     return {part.subtopology_id for part in topology.subtopologies if part.state_changelog_topics}
 
 
 def size_of(topology: StreamsGroupHeartbeatTopology) -> int:
-    """Return about how many bytes a topology takes."""
+    """Return the estimate of the bytes that a topology takes."""
     return 256 + sum(
         512
         + len(part.subtopology_id)
@@ -190,5 +191,5 @@ def size_of(topology: StreamsGroupHeartbeatTopology) -> int:
     )
 
 
-#: A part of a topology and the number of a partition.
+#: A subtopology id and a partition number.
 Task = Tuple[str, int]

@@ -1,6 +1,6 @@
-"""What each API does in an embedded broker: one module for each family.
+"""The APIs of an embedded broker: a module of handlers for each family of requests.
 
-A module registers its functions by ``@handles(SomeRequest)``; this one loads them all.
+A module registers its functions with ``@handles(SomeRequest)``; load() imports all modules.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """DescribeAcls, CreateAcls and DeleteAcls of an embedded cluster (KIP-140, KIP-290).
 
-Brokers without an authorizer answer SECURITY_DISABLED; ``Defaults.authorizer`` is whether there is
-one. Numbers that mean nothing close the connection, as in Kafka.
+Without an authorizer (``Defaults.authorizer``) brokers answer SECURITY_DISABLED. Invalid numbers
+of types, patterns, operations or permissions close the connection, as in Kafka.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _MOST_ACLS = 100_000
 
 @handles(DescribeAclsRequest)
 def describe_acls(call: Call[DescribeAclsRequest]) -> Optional[DescribeAclsResponse]:
-    """Tell the entries that a filter matches, by resource."""
+    """Return the ACLs that a filter matches, grouped by resource."""
     wanted = _filter(call.request)
     if _is_unread(call, wanted):
         call.close_connection()
@@ -72,14 +72,14 @@ def describe_acls(call: Call[DescribeAclsRequest]) -> Optional[DescribeAclsRespo
 
 
 def _is_unread(call: Call[Any], wanted: AclFilter, is_new: bool = False) -> bool:
-    """Tell whether a broker does not even read a request with such a filter or entry."""
+    """Return True if brokers cannot decode a request with such a filter or ACL."""
     if call.state.release.version >= (2, 0):
         return 0 in wanted.numbers
     return is_new and acls.ANY in (wanted.operation, wanted.permission_type)
 
 
 def _no_text(call: Call[Any]) -> Optional[str]:
-    """Return what is said where nothing is wrong: nothing, before messages were generated."""
+    """Return the error message of success: '' from 2.5 on, when messages were generated."""
     return '' if call.state.release.version >= (2, 5) else None
 
 
@@ -97,7 +97,7 @@ def _filter(asked: Any) -> AclFilter:
 
 
 def _matching(call: Call[Any], wanted: AclFilter) -> List[Acl]:
-    """Return the entries that are meant; version 0 knows literal names only."""
+    """Return the ACLs that a filter matches; version 0 has literal resource names only."""
     if not wanted.is_known:
         return []
     return [
@@ -109,7 +109,7 @@ def _matching(call: Call[Any], wanted: AclFilter) -> List[Acl]:
 
 @handles(CreateAclsRequest)
 def create_acls(call: Call[CreateAclsRequest]) -> Optional[CreateAclsResponse]:
-    """Add entries; those that are there stay."""
+    """Create ACLs; existing ones are kept."""
     made = [_made(each) for each in call.request.creations]
     if any(_is_unread(call, AclFilter(*acl), is_new=True) for acl in made):
         call.close_connection()
@@ -142,7 +142,7 @@ def _created(call: Call[CreateAclsRequest], acl: Acl) -> AclCreationResult:
 
 
 def _check(call: Call[CreateAclsRequest], acl: Acl) -> None:
-    """Raise Refused unless an entry may be added."""
+    """Raise Refused unless an ACL may be created."""
     code = errors.INVALID_REQUEST
     if not call.state.defaults.authorizer:
         refuse(errors.SECURITY_DISABLED, _DISABLED)
@@ -157,7 +157,7 @@ def _check(call: Call[CreateAclsRequest], acl: Acl) -> None:
     if for_filters_only:
         if is_old:
             refuse(code, 'ANY is for filters only')
-        refuse(errors.UNKNOWN_SERVER_ERROR)  # brokers stumble over it
+        refuse(errors.UNKNOWN_SERVER_ERROR)  # brokers fail on it unexpectedly
     if ':' not in acl.principal:
         if call.state.release.has_zookeeper and not is_old:
             refuse(errors.UNKNOWN_SERVER_ERROR)
@@ -174,7 +174,7 @@ def _check(call: Call[CreateAclsRequest], acl: Acl) -> None:
 
 @handles(DeleteAclsRequest)
 def delete_acls(call: Call[DeleteAclsRequest]) -> Optional[DeleteAclsResponse]:
-    """Delete the entries that filters match, and tell which."""
+    """Delete the ACLs that filters match, and return them."""
     filters = [_filter(each) for each in call.request.filters]
     if any(_is_unread(call, each) for each in filters):
         call.close_connection()

@@ -1,6 +1,6 @@
 """AlterConfigs and IncrementalAlterConfigs of an embedded cluster (KIP-133, KIP-226, KIP-339).
 
-Each resource is changed whole or not at all.
+The changes of a resource are applied all or none.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from kafka.testing.topic_checks import Refused, check_name, refuse
 
 SET, DELETE, APPEND, SUBTRACT = range(4)
 _LEVELS = ('OFF', 'FATAL', 'ERROR', 'WARN', 'INFO', 'DEBUG', 'TRACE')
-#: Groups, subscriptions and loggers that settings are kept for.
+#: The limit of groups, client metrics subscriptions and loggers with configs.
 _MOST_RESOURCES = 10000
 
 Values = Dict[str, str]
@@ -35,12 +35,12 @@ Values = Dict[str, str]
 
 @handles(AlterConfigsRequest)
 def alter_configs(call: Call[AlterConfigsRequest]) -> AlterConfigsResponse:
-    """Replace the settings of each resource."""
+    """Replace the configs of each resource."""
 
     def replaced(resource: Any, keys: Keys, own: Values) -> Values:
         missing = [each.name for each in resource.configs if each.value is None]
         if missing:
-            if call.state.release.has_zookeeper:  # which did not expect that
+            if call.state.release.has_zookeeper:  # those brokers fail on it unexpectedly
                 refuse(errors.UNKNOWN_SERVER_ERROR)
             refuse(errors.INVALID_REQUEST, 'Null value not supported for: %s' % missing)
         return {each.name: each.value for each in resource.configs}
@@ -52,7 +52,7 @@ def alter_configs(call: Call[AlterConfigsRequest]) -> AlterConfigsResponse:
 def incremental_alter_configs(
     call: Call[IncrementalAlterConfigsRequest],
 ) -> IncrementalAlterConfigsResponse:
-    """Set, delete, extend and shorten settings of each resource."""
+    """Set, delete, append to and subtract from configs of each resource."""
 
     def changed(resource: Any, keys: Keys, own: Values) -> Values:
         counts = Counter(each.name for each in resource.configs)
@@ -71,7 +71,7 @@ def _operate(
 ) -> None:
     name, operation = asked.name, asked.config_operation
     if not SET <= operation <= SUBTRACT:
-        refuse(errors.UNKNOWN_SERVER_ERROR)  # brokers stumble over it
+        refuse(errors.UNKNOWN_SERVER_ERROR)  # brokers fail on it unexpectedly
     if kind == configs.BROKER_LOGGER and operation in (APPEND, SUBTRACT):
         refuse(
             errors.INVALID_REQUEST, 'The operation is not allowed for the BROKER_LOGGER resource'
@@ -93,14 +93,14 @@ def _operate(
     words = split_list(values.get(name, key.default or ''))
     given = split_list(asked.value)
     if operation == APPEND:
-        zookeeper = state.release.has_zookeeper  # there nobody looks what is in it
+        zookeeper = state.release.has_zookeeper  # these brokers do not check for duplicates
         words += [word for word in given if zookeeper or word not in words]
     else:
         words = [word for word in words if word not in given]
     values[name] = ','.join(words)
 
 
-# ------------------------------------------------------------ both
+# ------------------------------------------------------------ both requests
 
 
 def _results(
@@ -160,7 +160,7 @@ def _alter(
 
 
 def _keys(call: Call[Any], kind: int, name: str) -> Tuple[Keys, str]:
-    """Return what may be set, and what the kind of resource is called. Raises Refused."""
+    """Return the configs of a resource type and its name in messages. Raises Refused."""
     state = call.state
     version, release = state.release.version, state.release.name
     if kind == configs.TOPIC:
@@ -190,7 +190,7 @@ def _keys(call: Call[Any], kind: int, name: str) -> Tuple[Keys, str]:
 
 
 def _check_more(state: ClusterState, kind: int, name: str, value: str) -> None:
-    """Raise Refused for a value that has the right type and says nothing, or is out of bounds."""
+    """Raise Refused for a well-formed value that is invalid or out of bounds."""
     wrong = None
     if kind == configs.CLIENT_METRICS and name == 'match':
         wrong = configs.bad_client_match(value)
@@ -208,7 +208,7 @@ def _check(
     name: str,
     value: str,
 ) -> None:
-    """Raise Refused unless a resource may have this value."""
+    """Raise Refused unless a config of the resource may have this value."""
     kind, resource = place
     if kind == configs.BROKER_LOGGER:
         if value not in _LEVELS:
@@ -217,7 +217,7 @@ def _check(
         return
     key = keys.get(name)
     if kind == configs.BROKER:
-        if key is None:  # brokers keep what plug-ins may know
+        if key is None:  # brokers store unknown ones for plug-ins
             refuse(errors.INVALID_REQUEST, 'Unknown broker config name: %s' % name)
         if not key.is_dynamic:
             refuse(

@@ -17,13 +17,13 @@ from kafka.testing.errors import INVALID_REQUEST, NONE, REBOOTSTRAP_REQUIRED
 from kafka.testing.releases import TELEMETRY
 from kafka.testing.settings.features import Levels, supported_features
 
-#: What names and versions of client software look like.
+#: The pattern of client software names and versions (KIP-511).
 _SOFTWARE = re.compile(r'[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?')
 
 
 @handles(ApiVersionsRequest)
 def api_versions(call: Call[ApiVersionsRequest]) -> ApiVersionsResponse:
-    """List what this release serves and this broker can do."""
+    """Return the API versions and features of this release and broker."""
     error = _error(call)
     response = ApiVersionsResponse(error_code=error, api_keys=[])
     if error != NONE:
@@ -47,13 +47,13 @@ def api_versions(call: Call[ApiVersionsRequest]) -> ApiVersionsResponse:
 
 
 def _error(call: Call[ApiVersionsRequest]) -> int:
-    """Return the code of what is wrong with the request, or NONE."""
+    """Return the error code for an invalid request, or NONE."""
     request = call.request
     if call.version >= 3:
         words = request.client_software_name, request.client_software_version
         if not all(map(_SOFTWARE.fullmatch, words)):
             return INVALID_REQUEST
-    # Whoever answers here is another one than the client has in mind.
+    # The client has reached another broker or cluster than it expects (KIP-1242).
     is_other_cluster = request.cluster_id not in (None, call.state.cluster_id)
     is_other_node = request.node_id not in (-1, call.broker.node_id)
     return REBOOTSTRAP_REQUIRED if is_other_cluster or is_other_node else NONE
@@ -66,7 +66,7 @@ def _add_features(
     response.supported_features = [
         SupportedFeatureKey(name=name, min_version=levels.lowest, max_version=levels.highest)
         for name, levels in supported.items()
-        # Until v4 a lowest level of 0 cannot be told (KAFKA-17011).
+        # Before v4 a lowest level of 0 cannot be expressed (KAFKA-17011).
         if call.version >= 4 or levels.lowest > 0
     ]
     response.finalized_features = [

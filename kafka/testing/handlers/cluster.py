@@ -37,7 +37,7 @@ _UPGRADE, _SAFE_DOWNGRADE, _UNSAFE_DOWNGRADE = 1, 2, 3
 
 @handles(DescribeClusterRequest)
 def describe_cluster(call: Call[DescribeClusterRequest]) -> DescribeClusterResponse:
-    """Name the nodes of the cluster."""
+    """Return the brokers of the cluster."""
     request, state = call.request, call.state
     response = DescribeClusterResponse(
         throttle_time_ms=0, error_code=errors.NONE, cluster_id='', brokers=[]
@@ -74,7 +74,7 @@ def describe_cluster(call: Call[DescribeClusterRequest]) -> DescribeClusterRespo
 
 @handles(DescribeQuorumRequest)
 def describe_quorum(call: Call[DescribeQuorumRequest]) -> DescribeQuorumResponse:
-    """Tell who leads the quorum; all brokers are voters."""
+    """Return the state of the quorum: the controller leads it, and all brokers are voters."""
     topics = [
         DescribeQuorumResponseTopicData(
             topic_name=topic.topic_name,
@@ -134,7 +134,7 @@ def _voters(state: ClusterState, end: int) -> List[ReplicaState]:
 
 @handles(UpdateFeaturesRequest)
 def update_features(call: Call[UpdateFeaturesRequest]) -> UpdateFeaturesResponse:
-    """Change levels of features: all that are asked for, or none from 4.0 on."""
+    """Update feature levels; from 4.0 on all of them or none."""
     request = call.request
     if is_wrong_node(call):
         return _updated(errors.NOT_CONTROLLER, None, [])
@@ -212,7 +212,7 @@ def _update(
 
 @handles(UnregisterBrokerRequest)
 def unregister_broker(call: Call[UnregisterBrokerRequest]) -> UnregisterBrokerResponse:
-    """Take back the registration of a broker; it registers again when it comes."""
+    """Unregister a broker: only the check of its id, since it registers again on start."""
     code, text = errors.NONE, None
     if call.request.broker_id not in call.state.nodes:
         code = errors.BROKER_ID_NOT_REGISTERED

@@ -1,6 +1,6 @@
 """DescribeConfigs and ListConfigResources of an embedded cluster (KIP-133, KIP-226, KIP-1142).
 
-Documentation of settings is a short text that names type and limits, not Kafka's own.
+The documentation of a config is a short text with its type and limits, not that of Kafka.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from kafka.testing.topic_checks import Refused, check_name, refuse
 
 _LOGGERS = ('kafka', 'org.apache.kafka', 'root')
 _FROM_LOGGER = 6
-#: Names of one setting in several units.
+#: The same config in several units.
 _SAME_TIMES = (
     ('log.roll.ms', 'log.roll.hours'),
     ('log.roll.jitter.ms', 'log.roll.jitter.hours'),
@@ -36,7 +36,7 @@ _SAME_TIMES = (
 
 @handles(DescribeConfigsRequest)
 def describe_configs(call: Call[DescribeConfigsRequest]) -> DescribeConfigsResponse:
-    """Tell the settings of each resource."""
+    """Return the configs of each resource."""
     return DescribeConfigsResponse(
         throttle_time_ms=0, results=[_result(call, each) for each in call.request.resources]
     )
@@ -45,7 +45,7 @@ def describe_configs(call: Call[DescribeConfigsRequest]) -> DescribeConfigsRespo
 def _result(
     call: Call[DescribeConfigsRequest], asked: DescribeConfigsResource
 ) -> DescribeConfigsResult:
-    # Generated messages begin with an empty text; the older ones had none.
+    # Generated messages default to an empty text, earlier ones to null.
     code, text = errors.NONE, '' if call.state.release.version >= (2, 6) else None
     found: List[DescribeConfigsResourceResult] = []
     try:
@@ -65,7 +65,7 @@ def _result(
 
 
 def _known_type(call: Call[DescribeConfigsRequest], kind: int) -> int:
-    """Return a type as the first brokers told it, which was 0 if they did not know it."""
+    """Return a resource type as in responses: releases before 2.4 return 0 for unknown types."""
     is_known = call.state.release.version >= (2, 4) or kind in (configs.TOPIC, configs.BROKER)
     return kind if is_known else 0
 
@@ -120,17 +120,17 @@ def _of_broker(
 
 
 def _is_fixed(call: Call[DescribeConfigsRequest], key: ConfigKey) -> bool:
-    """Tell whether a setting of brokers is told to be read-only (KIP-226)."""
+    """Return True if a broker config is read-only in responses (KIP-226)."""
     version = call.state.release.version
     keys = configs.broker_keys(call.state.release.name)
-    if (1, 1) <= version < (2, 0):  # which looked at other names of a setting too
+    if (1, 1) <= version < (2, 0):  # which considered the other units too
         names = next((group for group in _SAME_TIMES if key.name in group), (key.name,))
         return not any(keys[name].is_dynamic for name in names)
     return version < (1, 1) or not key.is_dynamic
 
 
 def check_broker(name: str, node_id: int) -> None:
-    """Raise Refused unless a resource is the broker that was asked."""
+    """Raise Refused unless the resource is the broker that received the request."""
     if not name.isdecimal():
         refuse(errors.INVALID_REQUEST, 'Broker id must be an integer, but it is: %s' % name)
     if int(name) != node_id:
@@ -199,7 +199,7 @@ def _own_or_default(
 
 
 def _bare(name: str, value: str, source: int) -> DescribeConfigsResourceResult:
-    """Return a setting of client metrics as it was told at first."""
+    """Return a client metrics config as before 4.1: without type, synonyms and documentation."""
     return DescribeConfigsResourceResult(
         name=name,
         value=value,
@@ -218,7 +218,7 @@ def _entry(
     values: Sequence[ConfigSource],
     read_only: bool = False,
 ) -> DescribeConfigsResourceResult:
-    """Return one setting; ``values`` are all that it has, the one that holds first."""
+    """Return one config; ``values`` are its sources, the effective one first."""
     value = values[0].value if values else key.default
     source = values[0].source if values else configs.FROM_DEFAULT
     entry = DescribeConfigsResourceResult(
@@ -252,7 +252,7 @@ def _documentation(key: ConfigKey) -> str:
 
 @handles(ListConfigResourcesRequest)
 def list_config_resources(call: Call[ListConfigResourcesRequest]) -> ListConfigResourcesResponse:
-    """Name the resources that have settings, of all types if none is asked for."""
+    """Return the resources that have configs, of all types if the request names none."""
     state = call.state
     known = [configs.TOPIC, configs.BROKER, configs.BROKER_LOGGER]
     known += [configs.CLIENT_METRICS, configs.GROUP]

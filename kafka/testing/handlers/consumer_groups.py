@@ -1,8 +1,8 @@
-"""KIP-848 groups of an embedded cluster: ConsumerGroupHeartbeat and ConsumerGroupDescribe.
+"""ConsumerGroupHeartbeat and ConsumerGroupDescribe of an embedded cluster (KIP-848).
 
-Owns the way from requests to :mod:`kafka.testing.groups.consumer_groups` and back, with
-group_checks.py. Releases before 4.0 list these APIs, and refuse them unless they are told
-otherwise.
+The groups are in :mod:`kafka.testing.groups.consumer_groups`, the coordinator check is in
+group_checks.py. Releases before 4.0 list these APIs and refuse them, as real brokers do unless
+configured otherwise.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _has_consumer_groups(call: Call[Any]) -> bool:
 def consumer_group_heartbeat(
     call: Call[ConsumerGroupHeartbeatRequest],
 ) -> ConsumerGroupHeartbeatResponse:
-    """Take the heartbeat of a member; tell it what it may consume."""
+    """Process the heartbeat of a member; return its assignment."""
     refusal = heartbeat_refusal(call, _has_consumer_groups(call))
     if refusal is not None:
         return consumer_refusal(*refusal)
@@ -55,7 +55,7 @@ def consumer_group_heartbeat(
 def consumer_group_describe(
     call: Call[ConsumerGroupDescribeRequest],
 ) -> ConsumerGroupDescribeResponse:
-    """Tell of groups and what their members have and shall have."""
+    """Return groups with the current and the target assignments of their members."""
 
     def fill(described: DescribedConsumerGroup, group: ConsumerGroup) -> None:
         described.members = [_member(call, group, each) for each in group.members.values()]
@@ -94,7 +94,7 @@ def _assignment(
     for topic_id, index in sorted(partitions):
         if not topics or topics[-1].topic_id != topic_id:
             topic = call.state.topic_by_id(topic_id)
-            if topic is None:  # it was deleted
+            if topic is None:  # the topic was deleted
                 continue
             topics.append(TopicPartitions(topic_id=topic_id, topic_name=topic.name, partitions=[]))
         topics[-1].partitions.append(index)

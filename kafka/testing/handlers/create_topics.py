@@ -34,13 +34,13 @@ LONGEST_MS = 3_600_000
 
 @handles(CreateTopicsRequest)
 def create_topics(call: Call[CreateTopicsRequest]) -> Optional[Message]:
-    """Create what may be created; one result for each name.
+    """Create topics; the response has one result for each name.
 
-    Where ZooKeeper is, a topic without leaders is answered for when time is over.
+    With ZooKeeper, REQUEST_TIMED_OUT for a topic without leaders is sent after the time-out.
     """
     counts = Counter(topic.name for topic in call.request.topics)
     if call.state.release.version < (0, 11) and _has_null_value(call.request):
-        call.close_connection()  # it could not be read yet
+        call.close_connection()  # it cannot be decoded before 0.11
         return None
     results = []
     for topic in call.request.topics:
@@ -55,7 +55,7 @@ def create_topics(call: Call[CreateTopicsRequest]) -> Optional[Message]:
         counts[topic.name] = 0
     if call.state.release.has_zookeeper and call.state.release.version >= (2, 4):
         found = {each.name: each for each in results}
-        results = [found[topic.name] for topic in call.request.topics]  # twice if asked twice
+        results = [found[topic.name] for topic in call.request.topics]  # duplicates twice
     response = CreateTopicsResponse(topics=results)
     if not any(each.error_code == errors.REQUEST_TIMED_OUT for each in results):
         return response
@@ -68,7 +68,7 @@ def _has_null_value(request: CreateTopicsRequest) -> bool:
 
 
 def is_wrong_node(call: Call[Any]) -> bool:
-    """Tell whether only another node answers: the controller, where ZooKeeper is."""
+    """Return True if, with ZooKeeper, another node is the controller and has to answer."""
     state = call.state
     return state.release.has_zookeeper and call.broker.node_id != state.controller_id
 
@@ -89,7 +89,7 @@ def _result(call: Call[CreateTopicsRequest], asked: CreatableTopic) -> Creatable
     except Refused as refused:
         return _failed(asked.name, refused)
     topic_id = ZERO_UUID
-    if assignments and not all(assignments.values()):  # ZooKeeper's controller never makes it
+    if assignments and not all(assignments.values()):  # the controller never creates it
         late = _failed(asked.name, Refused(errors.REQUEST_TIMED_OUT))
         late.topic_id = state.new_uuid()
         return late
@@ -123,7 +123,7 @@ def _result(call: Call[CreateTopicsRequest], asked: CreatableTopic) -> Creatable
 def _checked(
     state: ClusterState, asked: CreatableTopic
 ) -> Tuple[int, int, Optional[Dict[int, List[int]]]]:
-    """Return the counts and the assignment, None for one that is left to the cluster."""
+    """Return the counts and the assignment, None if the cluster assigns the replicas."""
     if state.release.has_zookeeper:
         if state.release.version >= (2, 4) and asked.name in state.topics:
             check_absent(state, asked.name)
@@ -199,7 +199,7 @@ def _check_configs(state: ClusterState, asked: CreatableTopic) -> None:
         if is_old and config.value is None:
             refuse(errors.UNKNOWN_SERVER_ERROR)
         wrong = configs.unknown_or_invalid(keys, config.name, config.value or '', 'topic')
-        if wrong:  # the first releases stumbled over bad values
+        if wrong:  # before 2.0 brokers fail unexpectedly
             refuse(errors.UNKNOWN_SERVER_ERROR if is_old else errors.INVALID_CONFIG, wrong)
 
 

@@ -1,4 +1,4 @@
-"""DeleteRecords in an embedded cluster: logs that begin later (KIP-107)."""
+"""DeleteRecords of an embedded cluster: moves log start offsets (KIP-107)."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from kafka.testing.errors import (
 from kafka.testing.located import find_topic, led_partition
 from kafka.testing.logs.log_settings import log_settings
 
-#: Stands for the high watermark.
+#: Means the high watermark.
 END = -1
 
 
 @handles(DeleteRecordsRequest)
 def delete_records(call: Call[DeleteRecordsRequest]) -> DeleteRecordsResponse:
-    """Let the logs of partitions begin at offsets."""
+    """Move the log start offsets of partitions."""
     return DeleteRecordsResponse(
         throttle_time_ms=0,
         topics=[

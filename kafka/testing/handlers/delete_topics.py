@@ -21,9 +21,9 @@ from kafka.testing.topic_checks import Refused, refuse
 
 @handles(DeleteTopicsRequest)
 def delete_topics(call: Call[DeleteTopicsRequest]) -> Optional[Message]:
-    """Delete topics; one result for each that was asked for.
+    """Delete topics; the response has one result for each request.
 
-    Before 2.1 brokers whose ``delete.topic.enable`` is off wait until time is over.
+    With ``delete.topic.enable=false`` brokers before 2.1 send REQUEST_TIMED_OUT, after that time.
     """
     response = DeleteTopicsResponse(responses=_results(call))
     if not any(each.error_code == errors.REQUEST_TIMED_OUT for each in response.responses):
@@ -43,7 +43,7 @@ def _results(call: Call[DeleteTopicsRequest]) -> List[DeletableTopicResult]:
         wanted = [DeleteTopicState(name=n, topic_id=ZERO_UUID) for n in call.request.topic_names]
     counts = Counter((each.name, each.topic_id) for each in wanted)
     if call.state.release.has_zookeeper:
-        # What is named twice is answered twice, since messages are generated.
+        # A topic that is named twice is answered twice since messages are generated (2.4).
         found = {place: _result(call, *place, is_twice=False) for place in counts}
         if call.state.release.version < (2, 4):
             return list(found.values())
@@ -93,7 +93,7 @@ def _found(call: Call[DeleteTopicsRequest], asked: DeleteTopicState) -> Topic:
         refuse(errors.INVALID_REQUEST, 'Topic name and topic ID can not both be specified.')
     if asked.name is None and asked.topic_id == ZERO_UUID:
         if state.release.has_zookeeper:
-            refuse(errors.TOPIC_AUTHORIZATION_FAILED)  # it is taken for the id of a hidden topic
+            refuse(errors.TOPIC_AUTHORIZATION_FAILED)  # as for the id of a hidden topic
         refuse(errors.INVALID_REQUEST, 'Neither topic name nor id were specified.')
     if asked.name is None:
         topic = state.topic_by_id(asked.topic_id)

@@ -23,7 +23,7 @@ Outcome = Tuple[int, Optional[str]]
 
 @handles(ElectLeadersRequest)
 def elect_leaders(call: Call[ElectLeadersRequest]) -> ElectLeadersResponse:
-    """Elect leaders; of all partitions if none is named, and then only real news is told."""
+    """Elect leaders; if no partitions are named, of all that need an election."""
     asked = call.request.topic_partitions
     if call.request.election_type not in (PREFERRED, UNCLEAN):
         return _unknown_type(call, asked or [])

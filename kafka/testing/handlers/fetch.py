@@ -1,9 +1,8 @@
-"""Fetch in an embedded cluster: every version, with sessions, long polls and older formats.
+"""Fetch of an embedded cluster: all versions, with sessions, long polls and down-conversion.
 
-Owns the way from the request to the answer: when there is enough to say, what each partition says,
-and how the limits are shared out. Sessions are :mod:`kafka.testing.fetch_sessions`, where records
-lie :mod:`kafka.testing.logs.partition_log`, older formats
-:mod:`kafka.testing.logs.down_conversion`.
+Decides when a response is due, reads partitions, and applies the size limits. Sessions are in
+:mod:`kafka.testing.fetch_sessions`, logs in :mod:`kafka.testing.logs.partition_log`, conversions
+to older formats in :mod:`kafka.testing.logs.down_conversion`.
 """
 
 from __future__ import annotations
@@ -56,10 +55,10 @@ log = logging.getLogger(__name__)
 
 READ_UNCOMMITTED = 0
 READ_COMMITTED = 1
-#: As ``fetch.max.bytes`` of brokers, from 2.5 on.
+#: The default of ``fetch.max.bytes`` of brokers, from 2.5 on.
 MOST_BYTES = 55 * 1024 * 1024
 
-#: What is found when a partition is read, not when it is looked for.
+#: Errors of reading a partition, as opposed to looking it up.
 _REPLICA_ERRORS = (NOT_LEADER_OR_FOLLOWER, REPLICA_NOT_AVAILABLE)
 
 Found = List[Tuple[Wanted, PartitionData]]
@@ -67,10 +66,10 @@ Found = List[Tuple[Wanted, PartitionData]]
 
 @handles(FetchRequest)
 def fetch(call: Call[FetchRequest]) -> Optional[FetchResponse]:
-    """Return records as soon as there are enough of them, or when time is over."""
+    """Return records once ``min_bytes`` are available, or after ``max_wait_ms``."""
     if call.request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED):
         if call.state.release.version < (2, 1):
-            call.close_connection()  # the request cannot be read
+            call.close_connection()  # the request cannot be decoded
             return None
         return _refused(call)
     opened = _sessions(call).open(call.request, call.version)
@@ -104,7 +103,7 @@ def _sessions(call: Call[FetchRequest]) -> FetchSessions:
 
 
 def _refused(call: Call[FetchRequest]) -> FetchResponse:
-    """Return what brokers say of a request that they do not understand."""
+    """Return the response to a request with an unknown isolation level."""
     found = [
         (each, _failed(call, _Read(each, None, UNKNOWN_SERVER_ERROR, -1), UNKNOWN_SERVER_ERROR))
         for each in wanted_partitions(call.request)
@@ -124,22 +123,22 @@ def _name(call: Call[FetchRequest], wanted: Wanted) -> str:
     return '' if topic is None else topic.name
 
 
-# ---------------------------------------------------------------- what there is
+# ---------------------------------------------------------------- partitions
 
 
 class _Read(NamedTuple):
-    """A partition that can be read, or why not."""
+    """A partition to read, or the error code."""
 
     wanted: Wanted
     partition: Optional[Partition]
     error: int
-    end_offset: int  # up to where this reader may read
+    end_offset: int  # up to where this client may read
     diverging: Optional[Tuple[int, int]] = None  # epoch and its end
-    preferred: int = -1  # the replica that the reader should rather ask
+    preferred: int = -1  # the preferred read replica, -1 for none
 
     @property
     def is_told_otherwise(self) -> bool:
-        """Whether the reader learns something else than records."""
+        """Whether the response has an error, a diverging epoch or another replica, not records."""
         return self.error != NONE or self.diverging is not None or self.preferred >= 0
 
 
@@ -183,12 +182,12 @@ def _located(call: Call[FetchRequest], wanted: Wanted) -> Union[Partition, int]:
             return denied
     if call.version < 11:
         return led_partition(call, topic, wanted.asked.partition)
-    found = held_partition(call, topic, wanted.asked.partition)  # a follower will do (KIP-392)
+    found = held_partition(call, topic, wanted.asked.partition)  # any replica may answer (KIP-392)
     return as_replica_error(call, found) if isinstance(found, int) else found
 
 
 def _preferred(call: Call[FetchRequest], partition: Partition) -> int:
-    """Return the replica in the reader's rack where the leader sends readers there (KIP-392)."""
+    """Return the in-sync replica in the client's rack, -1 for none (KIP-392)."""
     state, rack, node_id = call.state, call.request.rack_id, call.broker.node_id
     if not rack or partition.leader != node_id or state.nodes[node_id].rack == rack:
         return -1
@@ -200,7 +199,7 @@ def _preferred(call: Call[FetchRequest], partition: Partition) -> int:
 
 
 def _is_enough(call: Call[FetchRequest], reads: List[_Read]) -> bool:
-    """Tell whether to answer before the time is over."""
+    """Return True if a response is due before the time-out."""
     if call.request.min_bytes <= 0:
         return True
     in_vain = (UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID)
@@ -212,7 +211,7 @@ def _is_enough(call: Call[FetchRequest], reads: List[_Read]) -> bool:
         asked = read.wanted.asked
         there = read.partition.log.bytes_between(asked.fetch_offset, read.end_offset)
         size += min(there, asked.partition_max_bytes)
-    # Brokers before 0.10 look for a partition only when they read it, which is an error then.
+    # Brokers before 0.10 look up a partition only when they read it, so that it is an error here.
     if len(known) < len(reads) and call.state.release.version < (0, 10):
         return True
     return not known or size >= call.request.min_bytes
@@ -222,7 +221,7 @@ def _is_enough(call: Call[FetchRequest], reads: List[_Read]) -> bool:
 
 
 def _read_all(call: Call[FetchRequest], reads: List[_Read]) -> Found:
-    """Read partitions in order until the limit of the whole answer."""
+    """Read partitions in order up to the size limit of the response."""
     is_hard = call.version <= 2
     room = call.request.max_bytes
     if call.state.release.version >= (2, 5):
@@ -247,7 +246,7 @@ def _read_all(call: Call[FetchRequest], reads: List[_Read]) -> Found:
 def _read(
     call: Call[FetchRequest], read: _Read, partition: Partition, room: int, whole: bool
 ) -> Union[bytes, Pieces, int]:
-    """Return what _records() does, unless a disk has lost it."""
+    """Return the result of _records(), or an error code if a file cannot be read."""
     try:
         return _records(call, read, partition, room, whole)
     except StorageError as error:
@@ -258,14 +257,14 @@ def _read(
 def _records(
     call: Call[FetchRequest], read: _Read, partition: Partition, room: int, whole: bool
 ) -> Union[bytes, Pieces, int]:
-    """Return the records for one partition, or the code of an error."""
+    """Return the records for one partition, or an error code."""
     asked, log = read.wanted.asked, partition.log
     offset, end = asked.fetch_offset, read.end_offset
     if offset >= end:
         return b''
     most = min(asked.partition_max_bytes, room)
     if call.version > 2 and not whole and log.first_entry_bytes(offset, end) > most:
-        return b''  # such readers need no piece of a batch to learn that it is too large
+        return b''  # from v3 on no partial batch is sent
     magic = 0 if call.version <= 1 else 1 if call.version <= 3 else 2
     if magic == 2 or call.state.release.highest_magic <= magic:
         return Pieces(log.read_parts(offset, end, most, whole))
@@ -289,12 +288,12 @@ def _records(
         return UNKNOWN_SERVER_ERROR
     if converted is not None or call.state.release.version >= (3, 0):
         return converted or b''
-    # Not even one batch fits: a piece of it tells the reader to make room.
+    # Not even one batch fits: a partial one makes the client raise its limit.
     return log.read(offset, end, most, False)
 
 
 def _partition_data(call: Call[FetchRequest], read: _Read) -> PartitionData:
-    """Return everything but the records."""
+    """Return the response of a partition without records."""
     partition = read.partition
     if partition is None or read.error != NONE:
         return _failed(call, read, read.error)
@@ -344,7 +343,7 @@ def _named_partition(call: Call[FetchRequest], wanted: Wanted) -> Optional[Parti
 def _name_aborted(
     call: Call[FetchRequest], read: _Read, partition: Partition, data: PartitionData
 ) -> None:
-    """Name the aborted transactions in what was read."""
+    """Add the aborted transactions in the range that was read."""
     if call.request.isolation_level != READ_COMMITTED or not data.records:
         return
     offset, log = read.wanted.asked.fetch_offset, partition.log
@@ -355,7 +354,7 @@ def _name_aborted(
     ]
 
 
-# ---------------------------------------------------------------- the answer
+# ---------------------------------------------------------------- response
 
 
 def _response(call: Call[FetchRequest], session_id: int, found: Found) -> FetchResponse:

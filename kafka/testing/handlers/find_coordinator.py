@@ -1,4 +1,4 @@
-"""FindCoordinator of an embedded cluster: who coordinates a group or a transaction (KIP-98)."""
+"""FindCoordinator of an embedded cluster, for groups, transactions and share groups (KIP-98)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kafka.testing.errors import COORDINATOR_NOT_AVAILABLE, INVALID_REQUEST, NON
 from kafka.testing.state import NO_LEADER, Node
 
 _SHARE = 2
-#: Group, topic id and partition: what states of share groups are kept for (KIP-932).
+#: Group, topic id and partition: the key of share group state (KIP-932).
 _SHARE_KEY = re.compile(r'(?P<group>.*\S.*):[A-Za-z0-9_-]{22}:[+-]?[0-9]{1,9}', re.DOTALL)
 _TEXTS = {
     NONE: 'NONE',
@@ -28,15 +28,15 @@ _NOBODY = Node(NO_LEADER, '', -1)
 
 @handles(FindCoordinatorRequest)
 def find_coordinator(call: Call[FindCoordinatorRequest]) -> Optional[Message]:
-    """Name the node that coordinates each key."""
+    """Return the node that coordinates each key."""
     request, release = call.request, call.state.release.version
     is_known = request.key_type in ((0, 1, _SHARE) if release >= (3, 9) else (0, 1))
     if not is_known and release < (2, 3):
-        call.close_connection()  # the request could not be read
+        call.close_connection()  # the request cannot be decoded
         return None
     if call.version >= 4:
         found = [(key, _found(call, key)) for key in request.coordinator_keys]
-        # The only error with a text is that of the request as a whole.
+        # The only error with a message is that of the whole request.
         text = '' if is_known else _TEXTS[INVALID_REQUEST]
         return FindCoordinatorResponse(coordinators=[_named(*each, text) for each in found])
     node = _found(call, request.key)
@@ -63,7 +63,7 @@ def _named(key: str, node: Union[Node, int], text: str) -> Coordinator:
 
 
 def _found(call: Call[FindCoordinatorRequest], key: str) -> Union[Node, int]:
-    """Return the coordinator, or the code of an error."""
+    """Return the coordinator, or an error code."""
     kind = call.request.key_type
     if kind not in (0, 1):
         error = _share_error(call, key) if kind == _SHARE else INVALID_REQUEST
@@ -74,14 +74,14 @@ def _found(call: Call[FindCoordinatorRequest], key: str) -> Union[Node, int]:
 
 
 def _share_error(call: Call[FindCoordinatorRequest], key: str) -> int:
-    """Return why there is no share coordinator for a key, or NONE."""
+    """Return the error code of a share coordinator lookup, or NONE."""
     release = call.state.release.version
     if call.version < 6 or not (3, 9) <= release:
         return INVALID_REQUEST
     if release < (4, 0):
-        return COORDINATOR_NOT_AVAILABLE  # the request is known, and nothing behind it yet
+        return COORDINATOR_NOT_AVAILABLE  # the key type is known but not served yet
     parts = _SHARE_KEY.fullmatch(key)
     if release < (4, 1) or parts is None:
         return INVALID_REQUEST
-    # The name of a group had to be without colons in 4.1.
+    # In 4.1 a group id cannot have colons.
     return INVALID_REQUEST if ':' in parts.group('group') and release < (4, 2) else NONE

@@ -1,8 +1,8 @@
-"""Classic groups of an embedded cluster: membership (protocol guide; KIP-345, KIP-394) and what
-administrators ask of groups of any kind (KIP-222, KIP-229, KIP-518, KIP-848, KIP-1043).
+"""Classic group APIs of an embedded cluster, and those that administrators use for all groups.
 
-Owns the way from requests to :mod:`kafka.testing.groups.registry` and back. Who answers them is in
-group_checks.py.
+Membership follows the protocol guide, KIP-345 and KIP-394; the others KIP-222, KIP-229, KIP-518,
+KIP-848 and KIP-1043. The groups are in :mod:`kafka.testing.groups.registry`, the coordinator check
+is in group_checks.py.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ CLIENT_HOST = '/127.0.0.1'
 
 @handles(JoinGroupRequest)
 def join_group(call: Call[JoinGroupRequest]) -> None:
-    """Let a member take part in the next rebalance."""
+    """Process a JoinGroup; the group answers it, perhaps much later."""
     request = call.request
 
     def reply(response: Message) -> None:
-        # While the call waited the client may have gone, or the coordinator moved.
+        # Meanwhile the client may have disconnected, or the coordinator moved.
         if not is_coordinator(call, request.group_id):
             response = join_refusal(call.version, NOT_COORDINATOR, request.member_id, -1)
         if call.is_waiting:
@@ -70,7 +70,7 @@ def join_group(call: Call[JoinGroupRequest]) -> None:
 
 @handles(SyncGroupRequest)
 def sync_group(call: Call[SyncGroupRequest]) -> None:
-    """Give a member its assignment, when there is one."""
+    """Process a SyncGroup; the group answers it once the leader's SyncGroup has arrived."""
     request = call.request
     refusal = SyncGroupResponse(error_code=NOT_COORDINATOR, assignment=b'')
 
@@ -79,7 +79,7 @@ def sync_group(call: Call[SyncGroupRequest]) -> None:
             call.respond(response if is_coordinator(call, request.group_id) else refusal)
 
     if call.version >= 5 and (request.protocol_type is None or request.protocol_name is None):
-        # KIP-559 made them mandatory in what the protocol lets be null.
+        # KIP-559 made them mandatory, although the protocol allows null.
         refusal = SyncGroupResponse(error_code=INCONSISTENT_GROUP_PROTOCOL, assignment=b'')
         call.respond(refusal)
     elif is_coordinator(call, request.group_id) or not request.group_id:
@@ -90,8 +90,8 @@ def sync_group(call: Call[SyncGroupRequest]) -> None:
 
 @handles(HeartbeatRequest)
 def heartbeat(call: Call[HeartbeatRequest]) -> HeartbeatResponse:
-    """Note that a member lives."""
-    if call.state.release.version < (0, 9):  # there were no groups yet, only their messages
+    """Process a Heartbeat."""
+    if call.state.release.version < (0, 9):  # no groups yet, only their messages
         return HeartbeatResponse(error_code=UNKNOWN_SERVER_ERROR)
     if call.request.group_id and not is_coordinator(call, call.request.group_id):
         return HeartbeatResponse(error_code=NOT_COORDINATOR)
@@ -100,7 +100,7 @@ def heartbeat(call: Call[HeartbeatRequest]) -> HeartbeatResponse:
 
 @handles(LeaveGroupRequest)
 def leave_group(call: Call[LeaveGroupRequest]) -> LeaveGroupResponse:
-    """Let members go."""
+    """Remove members from a group."""
     request, groups = call.request, call.state.groups
     error = groups.leave_error(request.group_id)
     if not error and not is_coordinator(call, request.group_id):
@@ -129,7 +129,7 @@ def leave_group(call: Call[LeaveGroupRequest]) -> LeaveGroupResponse:
 
 @handles(DescribeGroupsRequest)
 def describe_groups(call: Call[DescribeGroupsRequest]) -> DescribeGroupsResponse:
-    """Tell of groups and their members."""
+    """Return groups with their members."""
     return DescribeGroupsResponse(groups=[_described(call, name) for name in call.request.groups])
 
 
@@ -164,7 +164,7 @@ def _described_as(group_id: str, state: str, error: int = NONE) -> DescribedGrou
 
 
 def _described_group(call: Call[DescribeGroupsRequest], group: ClassicGroup) -> DescribedGroup:
-    # Metadata and assignments are shown when they are settled only.
+    # Metadata and assignments are returned for stable groups only.
     protocol = group.protocol_name if group.state is GroupState.STABLE else None
     return DescribedGroup(
         error_code=NONE,
@@ -198,7 +198,7 @@ def _state_name(call: Call[Any], group: ClassicGroup) -> str:
 
 @handles(ListGroupsRequest)
 def list_groups(call: Call[ListGroupsRequest]) -> ListGroupsResponse:
-    """List the groups that this broker coordinates."""
+    """Return the groups that this broker coordinates."""
     request, groups = call.request, call.state.groups
     listed = (
         [

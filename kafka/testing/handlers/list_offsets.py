@@ -1,7 +1,7 @@
-"""ListOffsets in an embedded cluster: where logs begin and end, and what was written when.
+"""ListOffsets of an embedded cluster: start and end offsets, and offsets by timestamp.
 
-Version 0 lists the starts of segments by the age of their files, later ones look for the record of
-a time (KIP-79). Special times came with KIP-734, KIP-405, KIP-1005 and KIP-1023.
+Version 0 returns the start offsets of segments by the age of their files, later versions look up a
+record by timestamp (KIP-79). Special timestamps came with KIP-734, KIP-405, KIP-1005 and KIP-1023.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ EARLIEST_LOCAL = -4
 LATEST_TIERED = -5
 EARLIEST_PENDING_UPLOAD = -6
 
-#: The first version that knows a special time.
+#: The first version with a special timestamp.
 _SINCE = {
     LATEST: 0,
     EARLIEST: 0,
@@ -48,13 +48,13 @@ _SINCE = {
     LATEST_TIERED: 9,
     EARLIEST_PENDING_UPLOAD: 11,
 }
-#: The replica id of tools, which any replica answers.
+#: The replica id of tools (debugging consumers), which any replica answers.
 _DEBUGGING = -2
 _READ_COMMITTED = 1
 
 
 class _Found(NamedTuple):
-    """What there is at a time; -1 stands for nothing."""
+    """The result for a timestamp; -1 means no offset."""
 
     offset: int = -1
     timestamp: int = -1
@@ -63,10 +63,10 @@ class _Found(NamedTuple):
 
 @handles(ListOffsetsRequest)
 def list_offsets(call: Call[ListOffsetsRequest]) -> Optional[ListOffsetsResponse]:
-    """Say which offsets belong to the times that are asked for."""
+    """Return the offsets for the timestamps in the request."""
     if call.request.isolation_level not in (0, _READ_COMMITTED):
         if call.state.release.version < (2, 1):
-            call.close_connection()  # the request cannot be read
+            call.close_connection()  # the request cannot be decoded
             return None
         failed = [
             ListOffsetsTopicResponse(
@@ -97,7 +97,7 @@ def list_offsets(call: Call[ListOffsetsRequest]) -> Optional[ListOffsetsResponse
 
 
 def _merged(topics: List[ListOffsetsTopicResponse]) -> List[ListOffsetsTopicResponse]:
-    """Return each topic and partition once, as most releases answer."""
+    """Return each topic and partition once, as most releases do."""
     found: Dict[str, Dict[int, ListOffsetsPartitionResponse]] = {}
     for topic in topics:
         partitions = found.setdefault(topic.name, {})
@@ -155,9 +155,9 @@ def _failed(index: int, error: int) -> ListOffsetsPartitionResponse:
 def _segment_starts(
     call: Call[ListOffsetsRequest], partition: Partition, asked: ListOffsetsPartition
 ) -> List[int]:
-    """Return where the segments begin that were changed last before a time, newest first.
+    """Return the start offsets of segments last modified before a timestamp, newest first.
 
-    The end of the log counts as the start of one that is changed now.
+    The end of the log counts as the start of a segment that is modified now.
     """
     log = partition.log
     starts = [
@@ -182,7 +182,7 @@ def _segment_starts(
 def _found(
     call: Call[ListOffsetsRequest], partition: Partition, asked: ListOffsetsPartition
 ) -> Union[_Found, int]:
-    """Return what is at a time, or the code of an error."""
+    """Return the offset for a timestamp, or an error code."""
     timestamp, release = asked.timestamp, call.state.release.version
     if timestamp < 0 and release >= (3, 0) and call.version < _SINCE.get(timestamp, 1 << 15):
         return UNSUPPORTED_VERSION
@@ -197,11 +197,11 @@ def _found(
         end = min(end, log.last_stable_offset)
     if timestamp == LATEST:
         return _Found(offset=end, leader_epoch=partition.leader_epoch)
-    knows_special = release >= (3, 0)  # before, they are times like any other
+    knows_special = release >= (3, 0)  # before, these were ordinary timestamps
     if timestamp == EARLIEST or (timestamp == EARLIEST_LOCAL and knows_special):
         return _Found(offset=log.start_offset, leader_epoch=log.epoch_at(log.start_offset))
     if knows_special and timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
-        return _Found()  # nothing is tiered
+        return _Found()  # there is no tiered storage
     if log_settings(call.state, partition.topic).magic == 0:
         return UNSUPPORTED_FOR_MESSAGE_FORMAT
     if timestamp == MAX_TIMESTAMP and knows_special:
@@ -212,6 +212,6 @@ def _found(
 
 
 def at_time(log: PartitionLog, timestamp: int, end_offset: int) -> _Found:
-    """Return the first record before an end whose timestamp is not before the one given."""
+    """Return the first record below ``end_offset`` with this timestamp or a later one."""
     found = first_record_at(log, timestamp, end_offset)
     return _Found() if found is None else _Found(*found, log.epoch_at(found[0]))

@@ -1,6 +1,6 @@
-"""DescribeLogDirs and AlterReplicaLogDirs of an embedded broker, which has one directory (KIP-113).
+"""DescribeLogDirs and AlterReplicaLogDirs of an embedded broker, which has one log directory.
 
-The directory is a name; where logs really lie is data_folder.py's business.
+Follows KIP-113. The directory is a name only; data_folder.py knows where files are.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from kafka.testing.topic_checks import INTERNAL
 
 
 def log_dir(node_id: int) -> str:
-    """Return what a broker calls its directory."""
+    """Return the name of a broker's log directory."""
     return '/tmp/kafka-logs-%d' % node_id
 
 
 @handles(DescribeLogDirsRequest)
 def describe_log_dirs(call: Call[DescribeLogDirsRequest]) -> DescribeLogDirsResponse:
-    """Tell what lies in the directory of this broker."""
+    """Return the replicas in the log directory of this broker."""
     state, node_id = call.state, call.broker.node_id
     asked = call.request.topics
     if asked is None:
@@ -48,7 +48,7 @@ def describe_log_dirs(call: Call[DescribeLogDirsRequest]) -> DescribeLogDirsResp
         if here:
             topics.append(_topic(each.topic, here))
     if (2, 0) <= state.release.version < (3, 3) and call.request.topics is not None:
-        # The last with ZooKeeper name everything that they have, with what was asked for of it.
+        # These releases also return their other topics, without partitions.
         told = {each.name for each in topics}
         held = [p.topic for p in state.partitions() if node_id in p.replicas]
         others = [name for name in dict.fromkeys([*held, *INTERNAL]) if name not in told]
@@ -66,7 +66,7 @@ def describe_log_dirs(call: Call[DescribeLogDirsRequest]) -> DescribeLogDirsResp
 
 
 def _here(state: ClusterState, name: str, indexes: List[int], node_id: int) -> Dict[int, Partition]:
-    """Return the partitions of a topic that this broker has a replica of."""
+    """Return the partitions of a topic that have a replica on this broker."""
     topic = state.topics.get(name)
     found = {}
     for index in indexes:
@@ -93,7 +93,7 @@ def _topic(name: str, here: Dict[int, Partition]) -> DescribeLogDirsTopic:
 
 @handles(AlterReplicaLogDirsRequest)
 def alter_replica_log_dirs(call: Call[AlterReplicaLogDirsRequest]) -> AlterReplicaLogDirsResponse:
-    """Move replicas to the directory where they are; another there is not."""
+    """Accept moves to the only directory; another one is LOG_DIR_NOT_FOUND."""
     results: Dict[str, AlterReplicaLogDirTopicResult] = {}
     for directory in call.request.dirs:
         for topic in directory.topics:

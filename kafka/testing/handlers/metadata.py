@@ -1,6 +1,6 @@
 """Metadata of an embedded cluster: brokers, topics, leaders.
 
-Creates topics that are asked for, where the brokers do that.
+Creates missing topics if the cluster and the request allow it.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ from kafka.testing.state import NO_LEADER, ClusterState, Partition, Topic
 
 _LEGAL_NAME = re.compile(r'[a-zA-Z0-9._-]+')
 LONGEST_NAME = 249
-#: Until 0.10, when longer ones were found to be too long for the names of files.
+#: The limit before 0.10, which was too long for file names.
 LONGEST_NAME_OF_OLD = 255
 
 
 def is_legal_name(name: str, longest: int = LONGEST_NAME) -> bool:
-    """Tell whether brokers create a topic of this name."""
+    """Return True if brokers create a topic of this name."""
     is_legal = len(name) <= longest and _LEGAL_NAME.fullmatch(name)
     return bool(is_legal) and name not in ('.', '..')
 
 
 @handles(MetadataRequest)
 def metadata(call: Call[MetadataRequest]) -> MetadataResponse:
-    """Tell of the topics that are asked for, of all if none is."""
+    """Return the brokers and the topics in the request, all topics if it names none."""
     state, asked = call.state, call.request.topics
     error = _error_of_all(call)
     if error != NONE:
         return _refused(call, error)
-    brokers = _brokers(state)  # 0.8 hears of others when a first topic is created, not before
+    brokers = _brokers(state)  # 0.8 lists brokers only after the first topic is created
     if asked is None or (not asked and call.version == 0):
         topics = [_described(call, topic) for _, topic in sorted(state.topics.items())]
     elif any(each.topic_id != ZERO_UUID for each in asked):
@@ -74,20 +74,20 @@ def metadata(call: Call[MetadataRequest]) -> MetadataResponse:
 
 
 def _error_of_all(call: Call[MetadataRequest]) -> int:
-    """Return the code of an error that leaves a broker without any answer, or NONE."""
+    """Return the error code of a request that cannot be answered at all, or NONE."""
     asked = call.request.topics or []
     if call.state.release.version < (0, 9):
         return _error_of_0_8(call.state, [each.name or '' for each in asked])
     has_ids = any(each.topic_id != ZERO_UUID for each in asked)
     lacks_names = any(each.name is None for each in asked)
     if call.version < 12:
-        # v10 and v11 have ids and names that may be null; both were meant for later.
+        # v10 and v11 have ids and nullable names, but brokers do not support them before v12.
         return INVALID_REQUEST if has_ids or lacks_names else NONE
     return UNKNOWN_SERVER_ERROR if lacks_names and not has_ids else NONE
 
 
 def _error_of_0_8(state: ClusterState, names: List[str]) -> int:
-    """Return what stops a broker in the middle of its work when it tries to create topics."""
+    """Return the error of automatic creation that makes 0.8 fail the whole request."""
     missing = [name for name in names if name not in state.topics]
     if not missing or not state.defaults.auto_create_topics:
         return NONE
@@ -98,7 +98,7 @@ def _error_of_0_8(state: ClusterState, names: List[str]) -> int:
 
 
 def _refused(call: Call[MetadataRequest], error: int) -> MetadataResponse:
-    """Return an answer that knows of nothing but an error, which stands at every topic."""
+    """Return a response in which the error is that of every topic."""
     topics = [_failed(each.name or '', error, each.topic_id) for each in call.request.topics or ()]
     return MetadataResponse(brokers=[], topics=topics, error_code=error)
 
@@ -113,7 +113,7 @@ def _brokers(state: ClusterState) -> List[MetadataResponseBroker]:
 
 
 def _answer(call: Call[MetadataRequest], name: str) -> MetadataResponseTopic:
-    """Tell of a topic by its name."""
+    """Return a topic by name, or the error code for it."""
     state = call.state
     topic = state.topics.get(name)
     if topic is not None:
@@ -125,7 +125,7 @@ def _answer(call: Call[MetadataRequest], name: str) -> MetadataResponseTopic:
 
 
 def _create(call: Call[MetadataRequest], name: str) -> int:
-    """Create a topic that is missing, if that is wanted; return the code of what is said of it."""
+    """Create a missing topic if that is allowed; return the error code for the response."""
     state = call.state
     creates = state.defaults.auto_create_topics and call.request.allow_auto_topic_creation
     release = state.release.version
@@ -137,16 +137,16 @@ def _create(call: Call[MetadataRequest], name: str) -> int:
     if state.defaults.replication_factor > len(state.alive):
         return _too_few_brokers(state)
     state.create_topic(name)
-    # A broker says so until the controller has told it of the leaders; KRaft ones call it unknown.
+    # Brokers know no leader until the controller sends it; with KRaft the topic is unknown.
     zookeeper = state.release.has_zookeeper
     return LEADER_NOT_AVAILABLE if zookeeper else UNKNOWN_TOPIC_OR_PARTITION
 
 
 def _too_few_brokers(state: ClusterState) -> int:
-    """Return what is said of a topic that cannot be created for want of brokers."""
+    """Return the error code of a topic with more replicas than live brokers."""
     if not state.release.has_zookeeper:
-        return UNKNOWN_TOPIC_OR_PARTITION  # the controller refuses, and nobody tells the client
-    # Before CreateTopics there was no error for it.
+        return UNKNOWN_TOPIC_OR_PARTITION  # the refusal does not reach the client
+    # Before CreateTopics there was no error code for it.
     return (
         INVALID_REPLICATION_FACTOR if state.release.version >= (0, 10, 1) else UNKNOWN_SERVER_ERROR
     )

@@ -1,7 +1,4 @@
-"""OffsetForLeaderEpoch in an embedded cluster: where the epochs of leaders ended.
-
-Follows KIP-101 and KIP-320.
-"""
+"""OffsetForLeaderEpoch of an embedded cluster: end offsets of leader epochs (KIP-101, KIP-320)."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ from kafka.testing.logs.log_settings import log_settings
 def offset_for_leader_epoch(
     call: Call[OffsetForLeaderEpochRequest],
 ) -> OffsetForLeaderEpochResponse:
-    """Say of each partition where an epoch ended."""
+    """Return the end offset of an epoch in each partition."""
     return OffsetForLeaderEpochResponse(
         topics=[
             OffsetForLeaderTopicResult(
@@ -44,7 +41,7 @@ def _one(
     error = epoch_error(partition, asked.current_leader_epoch)
     if error != NONE:
         return EpochEndOffset(partition=asked.partition, error_code=error)
-    # Before 2.0 leaders note their epoch when they write, not when they begin.
+    # Before 2.0 leaders record their epoch with the first write, not when elected.
     if log_settings(call.state, topic).magic == 2 and call.state.release.version >= (2, 0):
         partition.log.note_epoch(partition.leader_epoch)
     epoch, end_offset = partition.log.end_of_epoch(asked.leader_epoch)

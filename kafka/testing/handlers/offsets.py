@@ -1,8 +1,8 @@
-"""Offsets of groups in an embedded cluster: OffsetCommit, OffsetFetch, OffsetDelete.
+"""OffsetCommit, OffsetFetch and OffsetDelete of an embedded cluster.
 
-Owns what these answer: version 0 through ZooKeeper and any broker (0.8.1 to 3.2), later ones at
-the group's coordinator (KIP-211, KIP-320, KIP-447, KIP-496, KIP-709, KIP-848). Offsets themselves
-are in :mod:`kafka.testing.groups.stored_offsets`.
+Version 0 stores offsets in ZooKeeper and is served by any broker (0.8.1 to 3.2), later ones by the
+group's coordinator (KIP-211, KIP-320, KIP-447, KIP-496, KIP-709, KIP-848). The offsets are in
+:mod:`kafka.testing.groups.stored_offsets`.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ from kafka.testing.state import Topic
 
 @handles(OffsetCommitRequest)
 def offset_commit(call: Call[OffsetCommitRequest]) -> OffsetCommitResponse:
-    """Store offsets of a group."""
+    """Commit offsets of a group."""
     error = _commit_error(call)
     return OffsetCommitResponse(topics=[_committed(call, t, error) for t in call.request.topics])
 
 
 def _commit_error(call: Call[OffsetCommitRequest]) -> int:
-    """Return why the whole is refused."""
+    """Return the error code that applies to all partitions."""
     request = call.request
     if call.version == 0:
         return _zookeeper_error(call, request.group_id)
@@ -83,7 +83,7 @@ def _commit_error(call: Call[OffsetCommitRequest]) -> int:
 def _zookeeper_error(call: Call[Any], group_id: str) -> int:
     if not call.state.release.has_zookeeper:
         return UNSUPPORTED_VERSION
-    return NONE if group_id else UNKNOWN_SERVER_ERROR  # there is no path for no name
+    return NONE if group_id else UNKNOWN_SERVER_ERROR  # an empty name makes no ZooKeeper path
 
 
 def _committed(
@@ -93,7 +93,7 @@ def _committed(
     topic = _topic(call, asked.topic_id if by_id else ZERO_UUID, asked.name)
     partitions = []
     for each in asked.partitions:
-        # Unknown topics are found before the group is asked.
+        # Unknown topics are found before the group is checked.
         code = _partition_error(call, topic, each.partition_index, by_id) or error
         if not code:
             code = _commit_one(call, topic.name if topic else asked.name, each)
@@ -111,11 +111,11 @@ def _topic(call: Call[Any], topic_id: bytes, name: str) -> Optional[Topic]:
 
 
 def _partition_error(call: Call[Any], topic: Optional[Topic], index: int, by_id: bool) -> int:
-    """Return the error of a partition that there is not."""
+    """Return the error code of a partition that does not exist, NONE if it exists."""
     version = call.state.release.version
     if topic is None and by_id:
         return UNKNOWN_TOPIC_ID
-    if topic is None:  # 0.8.2 stored such at coordinators
+    if topic is None:  # 0.8.2 coordinators stored these
         stored = (0, 8, 2) <= version < (0, 9) and call.version > 0
         return NONE if stored else UNKNOWN_TOPIC_OR_PARTITION
     if version >= (2, 0) and topic.partition(index) is None:
@@ -135,7 +135,7 @@ def _commit_one(
         code = OFFSET_METADATA_TOO_LARGE
         if call.version == 0 or call.state.release.version >= (0, 9):
             return code
-        # 0.8.2 tells that, and remembers the offset and its text all the same.
+        # 0.8.2 returns the error, and stores the offset and its metadata all the same.
     index, offset = asked.partition_index, asked.committed_offset
     if call.version == 0:
         if not offsets.has_room_in_zookeeper(request.group_id, topic, index):
@@ -164,7 +164,7 @@ def _commit_one(
 
 
 class _Found(NamedTuple):
-    """What is told of one partition."""
+    """The result for one partition."""
 
     partition_index: int
     committed_offset: int = NO_OFFSET
@@ -181,7 +181,7 @@ class _FoundTopic(NamedTuple):
 
 @handles(OffsetFetchRequest)
 def offset_fetch(call: Call[OffsetFetchRequest]) -> OffsetFetchResponse:
-    """Tell the offsets of groups."""
+    """Return the committed offsets of groups."""
     request = call.request
     if call.version >= 8:
         return OffsetFetchResponse(groups=[_fetched_group(call, g) for g in request.groups])
@@ -245,7 +245,7 @@ def _fetched_group(
 def _fetched(
     call: Call[OffsetFetchRequest], group_id: str, asked: Optional[_Asked]
 ) -> List[_FoundTopic]:
-    call.state.groups.get(group_id)  # lets go what has become too old
+    call.state.groups.get(group_id)  # expires old offsets
     if asked is None:
         asked = _all_topics(call, group_id)
     found = []
@@ -264,7 +264,7 @@ def _fetched(
 
 
 def _known(topic: Optional[Topic], found: _Found) -> _Found:
-    """Return what 0.8.2 says of a partition: that it knows none unless there is one."""
+    """Return the result of 0.8.2: an error for a partition that does not exist."""
     if topic is None or topic.partition(found.partition_index) is None:
         return _Found(found.partition_index, error_code=UNKNOWN_TOPIC_OR_PARTITION)
     return found
@@ -328,7 +328,7 @@ def _failed_topic(name: str, topic_id: bytes, indexes: List[int], error: int) ->
 
 @handles(OffsetDeleteRequest)
 def offset_delete(call: Call[OffsetDeleteRequest]) -> OffsetDeleteResponse:
-    """Forget offsets of a group that nobody uses (KIP-496)."""
+    """Delete offsets of topics to which the group is not subscribed (KIP-496)."""
     request, groups = call.request, call.state.groups
     error = groups.check_offset_delete(request.group_id)
     if not is_coordinator(call, request.group_id):

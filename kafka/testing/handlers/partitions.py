@@ -20,7 +20,7 @@ from kafka.testing.topic_checks import MOST_PARTITIONS, Refused, check_replicas,
 
 @handles(CreatePartitionsRequest)
 def create_partitions(call: Call[CreatePartitionsRequest]) -> CreatePartitionsResponse:
-    """Raise the number of partitions; one result for each topic."""
+    """Increase partition counts; the response has one result for each topic."""
     counts = Counter(each.name for each in call.request.topics)
     results = []
     for each in call.request.topics:
@@ -84,7 +84,7 @@ def _check_count(state: ClusterState, topic: Topic, count: int) -> None:
 
 
 def _replicas(state: ClusterState, topic: Topic, asked: CreatePartitionsTopic) -> List[List[int]]:
-    """Return where the new partitions live."""
+    """Return the replicas of the new partitions."""
     missing = asked.count - len(topic.partitions)
     copies = len(topic.partitions[0].replicas)
     if asked.assignments is None:

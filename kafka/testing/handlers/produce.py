@@ -1,8 +1,7 @@
-"""Produce in an embedded cluster: every version, every kind of acknowledgement.
+"""Produce of an embedded cluster: all versions and kinds of acknowledgement.
 
-Owns who may write where and how that is answered. Which records are taken is
-:mod:`kafka.testing.logs.produced_batches`' business, where they go
-:mod:`kafka.testing.logs.appending`'s.
+Checks the request and answers it. Records are validated in
+:mod:`kafka.testing.logs.produced_batches` and appended in :mod:`kafka.testing.logs.appending`.
 """
 
 from __future__ import annotations
@@ -44,12 +43,12 @@ from kafka.testing.transactions.transactional_writes import transaction_error
 ALL = -1
 _INTERNAL = ('__consumer_offsets', '__transaction_state')
 _ADMIN_CLIENT = '__admin_client'
-_TRANSACTIONAL_AT = 22  # the low byte of a batch's attributes
+_TRANSACTIONAL_AT = 22  # offset of the attributes' low byte in a batch
 _TRANSACTIONAL_MASK = 0x10
 
 
 class _Result(NamedTuple):
-    """What became of the records of one partition."""
+    """The result for one partition."""
 
     error: int
     base_offset: int = -1
@@ -57,17 +56,17 @@ class _Result(NamedTuple):
     start_offset: int = -1
     text: Optional[str] = None
     record_errors: Sequence[Tuple[int, str]] = ()
-    leader: Optional[Tuple[int, int]] = None  # of a partition that another broker leads
-    lacks_replicas: bool = False  # it is in the log, but not in as many as acks says
+    leader: Optional[Tuple[int, int]] = None  # if another broker leads the partition
+    lacks_replicas: bool = False  # appended, but acks wants more replicas
 
 
 class _CloseConnection(Exception):
-    """The request is one that this release cannot read."""
+    """The request is one that this release cannot decode."""
 
 
 @handles(ProduceRequest)
 def produce(call: Call[ProduceRequest]) -> Optional[Message]:
-    """Append records, and acknowledge them as asked."""
+    """Append records, and respond as ``acks`` says."""
     request = call.request
     is_out_of_place = _is_out_of_place(call)
     try:
@@ -82,7 +81,7 @@ def produce(call: Call[ProduceRequest]) -> Optional[Message]:
     everything = [result for _, found in results for result in found]
     if request.acks == 0:
         if any(result.error != NONE for result in everything):
-            call.close_connection()  # the only way to tell
+            call.close_connection()  # the only way to report an error
         else:
             call.respond(None)
         return None
@@ -94,7 +93,7 @@ def produce(call: Call[ProduceRequest]) -> Optional[Message]:
 
 
 def _timed_out(result: _Result) -> _Result:
-    """Return what 0.8 says of records that fewer replicas have than acks wants; they stay."""
+    """Return the result of 0.8 with fewer replicas than ``acks``: a time-out after the append."""
     return result._replace(error=REQUEST_TIMED_OUT) if result.lacks_replicas else result
 
 
@@ -102,10 +101,10 @@ def _timed_out(result: _Result) -> _Result:
 
 
 def _is_out_of_place(call: Call[ProduceRequest]) -> bool:
-    """Tell whether a transactional batch is in a request that is in no transaction."""
+    """Return True if a transactional batch is in a request without a transactional id."""
     return (
         call.version >= 3
-        and call.state.release.version >= (2, 1)  # before, the id alone said what it is
+        and call.state.release.version >= (2, 1)  # before, the id alone decided
         and call.request.transactional_id is None
         and _is_transactional(call.request)
     )
@@ -148,7 +147,7 @@ def _one(
         if refused.closes:
             raise _CloseConnection from None
         is_early = refused.is_early
-        if rules.release < (2, 4):  # only what is not expected was told with the start of the log
+        if rules.release < (2, 4):  # before 2.4 only unexpected errors have the log start offset
             is_early = refused.error != UNKNOWN_SERVER_ERROR
         start = -1 if is_early else partition.log.start_offset
         return _Result(refused.error, -1, -1, start, refused.text, refused.record_errors[:3])
@@ -160,7 +159,7 @@ def _are_acks_valid(acks: int, release: Tuple[int, ...]) -> bool:
 
 
 def _is_transactional(request: ProduceRequest) -> bool:
-    """Tell whether there is a transactional batch in a request of v3 or later."""
+    """Return True if a request of v3 or later has a transactional batch."""
     return any(
         len(data.records or b'') > _TRANSACTIONAL_AT
         and (data.records or b'')[_TRANSACTIONAL_AT] & _TRANSACTIONAL_MASK
@@ -182,7 +181,7 @@ def _appended(
     acks, log = call.request.acks, partition.log
     least = rules.settings.min_insync_replicas
     if rules.release >= (3, 7):
-        least = min(least, len(partition.replicas))  # more than there are copies is not asked
+        least = min(least, len(partition.replicas))  # at most the replication factor
     if acks == ALL and len(partition.isr) < least:
         return _Result(NOT_ENOUGH_REPLICAS, start_offset=log.start_offset)
     error = transaction_error(call, partition, batches)
@@ -205,7 +204,7 @@ def _appended(
     )
 
 
-# ---------------------------------------------------------------- the answer
+# ---------------------------------------------------------------- response
 
 
 def _response(

@@ -1,4 +1,4 @@
-"""DescribeProducers and WriteTxnMarkers of an embedded broker: hanging transactions (KIP-664)."""
+"""DescribeProducers and WriteTxnMarkers of an embedded broker (KIP-664)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from kafka.testing.state import Partition
 
 @handles(DescribeProducersRequest)
 def describe_producers(call: Call[DescribeProducersRequest]) -> DescribeProducersResponse:
-    """Tell which producers have written to partitions: replicas know it too, leader or not."""
+    """Return the producer states of partitions, of leaders and followers."""
     return DescribeProducersResponse(
         throttle_time_ms=0,
         topics=[
@@ -71,14 +71,14 @@ def _producers(partition: Partition) -> List[ProducerState]:
 
 
 def _last_timestamp(known: States) -> int:
-    """Return the time of the last record, or of the marker behind it."""
+    """Return the timestamp of the last record, or of the marker after it."""
     is_marked = known.coordinator_epoch >= 0 and known.first_offset < 0
     return known.modified_ms if is_marked or not known.batches else known.batches[-1].timestamp
 
 
 @handles(WriteTxnMarkersRequest)
 def write_txn_markers(call: Call[WriteTxnMarkersRequest]) -> WriteTxnMarkersResponse:
-    """End transactions in partitions, as coordinators and administrators have it done."""
+    """Append transaction markers, as coordinators and administrators request."""
     return WriteTxnMarkersResponse(markers=[_marked(call, each) for each in call.request.markers])
 
 

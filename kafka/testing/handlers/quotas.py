@@ -1,6 +1,6 @@
 """DescribeClientQuotas and AlterClientQuotas of an embedded cluster (KIP-546).
 
-Quotas are kept in ``state.quotas`` and told; they slow nobody down.
+Quotas are stored in ``state.quotas`` and returned; no client is throttled.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from kafka.testing.topic_checks import Refused, refuse
 
 USER, CLIENT_ID, IP = 'user', 'client-id', 'ip'
 _EXACT, _DEFAULT, _ANY = 0, 1, 2
-#: Settings of users and clients; whole numbers but for percentages.
+#: Quotas of users and clients; rates in bytes are whole numbers.
 _RATES = ('producer_byte_rate', 'consumer_byte_rate')
 _SHARES = ('request_percentage', 'controller_mutation_rate')
 _OF_IP = ('connection_creation_rate',)
@@ -40,7 +40,7 @@ Entity = Tuple[Tuple[str, Optional[str]], ...]
 
 @handles(DescribeClientQuotasRequest)
 def describe_client_quotas(call: Call[DescribeClientQuotasRequest]) -> DescribeClientQuotasResponse:
-    """Tell the quotas of the entities that match."""
+    """Return the quotas of the entities that match."""
     response = DescribeClientQuotasResponse(
         throttle_time_ms=0, error_code=errors.NONE, error_message='', entries=None
     )
@@ -97,7 +97,7 @@ def _is_wanted(
 
 @handles(AlterClientQuotasRequest)
 def alter_client_quotas(call: Call[AlterClientQuotasRequest]) -> AlterClientQuotasResponse:
-    """Set and remove quotas, each entity whole or not at all."""
+    """Set and remove quotas; the changes of an entity are applied all or none."""
     return AlterClientQuotasResponse(
         throttle_time_ms=0, entries=[_result(call, each) for each in call.request.entries]
     )

@@ -1,7 +1,7 @@
 """AlterPartitionReassignments and ListPartitionReassignments of an embedded cluster (KIP-455).
 
-Replicas are state only, so a move is over as soon as all brokers that it adds live; until then it
-is listed, and can be cancelled.
+Replicas are state only: a reassignment completes as soon as all its brokers are alive. Until then
+it is listed, and can be cancelled.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from kafka.testing.topic_checks import Refused, check_replicas, refuse
 def alter_partition_reassignments(
     call: Call[AlterPartitionReassignmentsRequest],
 ) -> AlterPartitionReassignmentsResponse:
-    """Move partitions to other brokers, or cancel that."""
+    """Start or cancel reassignments of partitions."""
     wrong = is_wrong_node(call)
     responses = []
     for topic in [] if wrong else call.request.topics:
@@ -93,7 +93,7 @@ def _alter(
 
 
 def finish_moves(state: ClusterState) -> None:
-    """End the moves whose brokers all live, and forget those of topics that are gone."""
+    """Complete reassignments whose brokers are all alive, and drop those of deleted topics."""
     for (name, index), nodes in list(state.reassignments.items()):
         topic = state.topics.get(name)
         partition = topic.partition(index) if topic else None
@@ -110,7 +110,7 @@ def finish_moves(state: ClusterState) -> None:
 def list_partition_reassignments(
     call: Call[ListPartitionReassignmentsRequest],
 ) -> ListPartitionReassignmentsResponse:
-    """Tell of the moves that are under way."""
+    """Return the reassignments in progress."""
     state = call.state
     wrong = is_wrong_node(call)
     finish_moves(state)

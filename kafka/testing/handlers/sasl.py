@@ -1,7 +1,7 @@
 """SaslHandshake and SaslAuthenticate of an embedded broker (KIP-43, KIP-152, KIP-368).
 
-Where there is no SASL they are out of place, as brokers say it. What a login is, and when it may be
-begun anew, is :mod:`kafka.testing.security.sasl.login`'s business.
+On a listener without SASL both are answered with ILLEGAL_SASL_STATE. Logins and
+re-authentication are in :mod:`kafka.testing.security.sasl.login`.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _LATE = 'SaslAuthenticate request received after successful authentication'
 
 @handles(SaslHandshakeRequest)
 def handshake(call: Call[SaslHandshakeRequest]) -> Optional[SaslHandshakeResponse]:
-    """Agree on a mechanism."""
+    """Select a mechanism."""
     login, state = call.login, call.state
     if login is None:
-        # Until 1.0 brokers told what they have by default.
+        # Before 1.0 brokers returned their default mechanism.
         names = ['GSSAPI'] if state.release.version < (1, 0) else []
         return SaslHandshakeResponse(error_code=errors.ILLEGAL_SASL_STATE, mechanisms=names)
     names = list(login.sasl.mechanisms)
@@ -45,7 +45,7 @@ def handshake(call: Call[SaslHandshakeRequest]) -> Optional[SaslHandshakeRespons
 
 @handles(SaslAuthenticateRequest)
 def authenticate(call: Call[SaslAuthenticateRequest]) -> Optional[SaslAuthenticateResponse]:
-    """Take a token of the mechanism."""
+    """Process a token of the mechanism."""
     login = call.login
     if login is None or login.is_done:
         return SaslAuthenticateResponse(

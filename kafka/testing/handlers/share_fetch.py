@@ -1,8 +1,8 @@
 """ShareFetch and ShareAcknowledge of an embedded cluster (KIP-932; KIP-1206 and KIP-1222 in v2).
 
-Owns the way from requests to answers: when there is enough to say, how the limits are shared out,
-and which acknowledgements make no sense. Sessions are :mod:`kafka.testing.groups.share_sessions`,
-who gets which records is :mod:`kafka.testing.groups.share_partition`.
+Validates acknowledgements, decides when a response is due, and applies the limits. Sessions are in
+:mod:`kafka.testing.groups.share_sessions`, acquisitions in
+:mod:`kafka.testing.groups.share_partition`.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ from kafka.testing.state import Partition
 _LONGEST_MEMBER_ID = 36
 _MODES = _BATCH_OPTIMIZED, _RECORD_LIMIT = 0, 1  # KIP-1206
 
-#: Error and text of each partition for which something was acknowledged.
+#: Error code and message of each partition with acknowledgements.
 Results = Dict[TopicPartition, Tuple[int, Optional[str]]]
 
 
 @handles(ShareFetchRequest)
 def share_fetch(call: Call[ShareFetchRequest]) -> Optional[ShareFetchResponse]:
-    """Take acknowledgements, and acquire records as soon as there are some or time is over."""
+    """Process acknowledgements, then acquire records once available, or after ``max_wait_ms``."""
     request = call.request
     error = _refusal(call)
     if error:
@@ -101,7 +101,7 @@ def share_fetch(call: Call[ShareFetchRequest]) -> Optional[ShareFetchResponse]:
 
 
 def _refusal(call: Call[Any]) -> int:
-    """Return why a request is not looked into."""
+    """Return the error code of an invalid request, or NONE."""
     request = call.request
     if not has_share_groups(call):
         return UNSUPPORTED_VERSION
@@ -113,7 +113,7 @@ def _refusal(call: Call[Any]) -> int:
     if not request.member_id or len(request.member_id) > _LONGEST_MEMBER_ID:
         return INVALID_REQUEST
     if call.version >= 2 and request.is_renew_ack and isinstance(request, ShareFetchRequest):
-        # Who renews fetches nothing.
+        # A renewal must not fetch.
         limits = (request.max_bytes, request.min_bytes, request.max_records, request.max_wait_ms)
         return INVALID_REQUEST if any(limits) else NONE
     return NONE
@@ -126,7 +126,7 @@ def _failed_fetch(error: int) -> ShareFetchResponse:
 def _later(
     call: Call[ShareFetchRequest], response: ShareFetchResponse
 ) -> Optional[ShareFetchResponse]:
-    """Answer when the time of a fetch is over, so that its client does not ask at once again."""
+    """Answer after ``max_wait_ms``, so that the client does not retry at once."""
     seconds = call.request.max_wait_ms / 1000
     answer = call.wait(seconds, [], lambda last: response if last else None)
     assert answer is None or isinstance(answer, ShareFetchResponse)
@@ -146,11 +146,11 @@ def _sessions(call: Call[Any]) -> ShareSessions:
         def ended(connection_id: int) -> None:
             sessions = found.end_with(connection_id)
             if sessions:
-                # In a moment: the connections of a broker that dies break first.
+                # Later, since the connections of a broker that stops are closed before it is dead.
                 state.timers.later(0, lambda: _give_back(call, sessions))
 
         call.broker.when_closed['share sessions'] = ended
-    # Whoever waits for records learns when some come back.
+    # Fetches that wait for records are woken when some become available.
     waiting = call.broker.waiting
     state.groups.shares.on_available = lambda group_id, each: waiting.touch(_key(group_id, each))
     return found
@@ -161,7 +161,7 @@ def _key(group_id: str, partition: TopicPartition) -> Tuple[str, str, bytes, int
 
 
 def _give_back(call: Call[Any], sessions: List[ShareSession]) -> None:
-    """Take back what was acquired over a connection that has ended, unless the broker has too."""
+    """Release what sessions acquired whose connection has ended, unless the broker is dead."""
     if call.broker.node.is_alive:
         for session in sessions:
             _release(call, session)
@@ -174,7 +174,7 @@ def _end(call: Call[Any], key: SessionKey) -> None:
 
 
 def _release(call: Call[Any], session: ShareSession) -> None:
-    """Take back what the member of a session has."""
+    """Release the records of the member of a session."""
     state = call.state
     for each in session.partitions:
         found = state.groups.shares.known(session.key.group_id, each)
@@ -198,7 +198,7 @@ def _acknowledgements(batches: Iterable[Any]) -> List[Acknowledgement]:
 def _acknowledge(
     call: Call[Any], key: SessionKey, told: Dict[TopicPartition, List[Acknowledgement]]
 ) -> Results:
-    """Take acknowledgements, each partition's all or none."""
+    """Apply acknowledgements, those of a partition all or none."""
     results: Results = {}
     highest = RENEW if call.version >= 2 else RENEW - 1
     can_renew = call.version >= 2 and call.request.is_renew_ack
@@ -220,7 +220,7 @@ def _acknowledge(
 
 
 def _is_senseless(batches: List[Acknowledgement], highest: int, can_renew: bool) -> bool:
-    """Tell whether acknowledgements of a partition mean nothing."""
+    """Return True if acknowledgements of a partition are invalid."""
     before = -1
     for each in batches:
         if each.first > each.last or each.first < before or not each.types:
@@ -253,7 +253,7 @@ def _may_read(call: Call[Any], topic_id: bytes) -> bool:
 
 @handles(ShareAcknowledgeRequest)
 def share_acknowledge(call: Call[ShareAcknowledgeRequest]) -> ShareAcknowledgeResponse:
-    """Take acknowledgements without fetching."""
+    """Process acknowledgements without a fetch."""
     request = call.request
     error = _refusal(call)
     key = SessionKey(request.group_id or '', request.member_id or '')
@@ -304,7 +304,7 @@ def _lock_ms(call: Call[Any]) -> int:
 
 
 class _Read(NamedTuple):
-    """A partition that can be read, or why not."""
+    """A partition to read, or the error code."""
 
     key: TopicPartition
     partition: Optional[Partition]
@@ -315,12 +315,12 @@ class _Read(NamedTuple):
 def _fetched(
     call: Call[ShareFetchRequest], session: ShareSession, results: Results
 ) -> Optional[ShareFetchResponse]:
-    """Return records as soon as there are enough of them, or when time is over."""
+    """Return records once ``min_bytes`` are available, or after ``max_wait_ms``."""
     request, version = call.request, call.state.release.version
     if version < (4, 4) and any(
         call.state.topic_by_id(name) is None for name, _ in session.partitions
     ):
-        return _failed_fetch(UNKNOWN_SERVER_ERROR)  # they trip over topics that they do not know
+        return _failed_fetch(UNKNOWN_SERVER_ERROR)  # they fail on unknown topics
 
     def attempt(last: bool) -> Optional[ShareFetchResponse]:
         reads = [_looked_up(call, session.key.group_id, each) for each in session.wanted()]
@@ -361,7 +361,7 @@ def _end_offset(call: Call[ShareFetchRequest], partition: Partition) -> int:
 
 
 def _is_enough(call: Call[ShareFetchRequest], reads: List[_Read]) -> bool:
-    """Tell whether to answer before the time is over."""
+    """Return True if a response is due before the time-out."""
     if all(read.error for read in reads):
         return True
     size, is_able = 0, False
@@ -374,7 +374,7 @@ def _is_enough(call: Call[ShareFetchRequest], reads: List[_Read]) -> bool:
 
 
 def _is_news(session: ShareSession, key: TopicPartition, data: ShareFetchPartitionData) -> bool:
-    """Tell whether an answer must name a partition; an error is told once more when it is over."""
+    """Return True if a response must have a partition; also once after an error has ended."""
     was_failed = session.partitions.get(key, False)
     if key in session.partitions:
         session.partitions[key] = data.error_code != NONE
@@ -422,7 +422,7 @@ def _records_of(found: Dict[TopicPartition, ShareFetchPartitionData]) -> List[An
 def _batches(
     partition: Partition, offset: int, end: int, most_bytes: int, whole: bool
 ) -> List[Batch]:
-    """Return the batches from an offset on, of so many bytes; the first whatever its size."""
+    """Return the batches from an offset on, up to ``most_bytes``; with ``whole`` at least one."""
     found: List[Batch] = []
     for batch in partition.log.batches_from(offset, end) if offset < end else ():
         most_bytes -= len(batch.data)
@@ -435,7 +435,7 @@ def _batches(
 def _committed(
     call: Call[ShareFetchRequest], read: _Read, batches: List[Batch], acquired: List[Acquired]
 ) -> List[Acquired]:
-    """Give up what belongs to aborted transactions, where the group reads committed records."""
+    """Archive the records of aborted transactions if the group reads committed records."""
     assert read.shared is not None and read.partition is not None
     level = group_config(call.state, call.request.group_id or '', 'share.isolation.level')
     if level != 'read_committed' or not acquired:
@@ -454,7 +454,7 @@ def _committed(
 
 
 def _records(batches: List[Batch], acquired: List[Acquired]) -> bytes:
-    """Return the batches that hold what was acquired."""
+    """Return the batches with the acquired records."""
     if not acquired:
         return b''
     first, last = acquired[0].first, acquired[-1].last
@@ -463,7 +463,7 @@ def _records(batches: List[Batch], acquired: List[Acquired]) -> bytes:
     )
 
 
-# ---------------------------------------------------------------- the answer
+# ---------------------------------------------------------------- response
 
 
 def _partition_data(key: TopicPartition, error: int) -> ShareFetchPartitionData:
@@ -480,7 +480,7 @@ def _partition_data(key: TopicPartition, error: int) -> ShareFetchPartitionData:
 def _merged(
     found: Dict[TopicPartition, ShareFetchPartitionData], results: Results
 ) -> Dict[TopicPartition, ShareFetchPartitionData]:
-    """Add to what was fetched what became of acknowledgements."""
+    """Add the results of acknowledgements to fetched partitions."""
     for key, (error, text) in results.items():
         data = found.setdefault(key, _partition_data(key, NONE))
         data.acknowledge_error_code = error

@@ -1,6 +1,6 @@
-"""Share groups of an embedded cluster: ShareGroupHeartbeat and ShareGroupDescribe (KIP-932).
+"""ShareGroupHeartbeat and ShareGroupDescribe of an embedded cluster (KIP-932).
 
-Owns the way from requests to :mod:`kafka.testing.groups.share_groups` and back, with
+The groups are in :mod:`kafka.testing.groups.share_groups`, the coordinator check is in
 group_checks.py. Releases in which the feature ``share.version`` is 0 list these APIs and refuse
 them.
 """
@@ -29,13 +29,13 @@ from kafka.testing.handlers.groups import CLIENT_HOST
 
 
 def has_share_groups(call: Call[Any]) -> bool:
-    """Tell whether the cluster has share groups."""
+    """Return True if share groups are enabled in the cluster."""
     return call.state.features.get('share.version', 0) > 0
 
 
 @handles(ShareGroupHeartbeatRequest)
 def share_group_heartbeat(call: Call[ShareGroupHeartbeatRequest]) -> ShareGroupHeartbeatResponse:
-    """Take the heartbeat of a member; tell it what it may read."""
+    """Process the heartbeat of a member; return its assignment."""
     refusal = heartbeat_refusal(call, has_share_groups(call))
     if refusal is not None:
         return share_refusal(*refusal)
@@ -45,7 +45,7 @@ def share_group_heartbeat(call: Call[ShareGroupHeartbeatRequest]) -> ShareGroupH
 
 @handles(ShareGroupDescribeRequest)
 def share_group_describe(call: Call[ShareGroupDescribeRequest]) -> ShareGroupDescribeResponse:
-    """Tell of groups and what their members read."""
+    """Return groups with the assignments of their members."""
 
     def fill(described: DescribedGroup, group: ShareGroup) -> None:
         described.members = [_member(call, each) for each in group.members.values()]

@@ -1,7 +1,6 @@
-"""Where share groups begin to read: described, altered and deleted by administrators (KIP-932).
+"""Start offsets of share groups, described, altered and deleted by administrators (KIP-932).
 
-Owns the way from these requests to :mod:`kafka.testing.groups.share_group` and back; the lag is
-KIP-1226.
+The offsets are in :mod:`kafka.testing.groups.share_group`; the lag follows KIP-1226.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ _UNKNOWN = 'There is no such topic or partition.'
 def _empty_group(
     call: Call[Any], group_id: str, find: Callable[[str], Optional[ShareGroup]]
 ) -> Union[ShareGroup, int]:
-    """Return a group without members, or the code of an error."""
+    """Return a group without members, or an error code."""
     error = group_error(call, group_id, has_share_groups(call))
     if error:
         return error
@@ -73,7 +72,7 @@ def _empty_group(
 def describe_share_group_offsets(
     call: Call[DescribeShareGroupOffsetsRequest],
 ) -> DescribeShareGroupOffsetsResponse:
-    """Tell where groups stand."""
+    """Return the start offsets of groups."""
     return DescribeShareGroupOffsetsResponse(
         throttle_time_ms=0, groups=[_described(call, each) for each in call.request.groups]
     )
@@ -95,7 +94,7 @@ def _described(
         )
     wanted = {} if group is None else _known(call, group)
     if asked.topics is not None:
-        # Whether there is such a group nobody looks.
+        # Brokers do not check that the group exists.
         wanted = {each.topic_name: each.partitions for each in asked.topics}
     topics = [_topic(call, group, name, indexes) for name, indexes in wanted.items()]
     return DescribeShareGroupOffsetsResponseGroup(
@@ -104,7 +103,7 @@ def _described(
 
 
 def _known(call: Call[Any], group: ShareGroup) -> Dict[str, List[int]]:
-    """Return the partitions of which a group knows where it stands, by topic."""
+    """Return the partitions of which a group has offsets, by topic."""
     found: Dict[str, List[int]] = {}
     for topic_id, index in sorted(group.stored):
         topic = call.state.topic_by_id(topic_id)
@@ -158,7 +157,7 @@ def _partition(
 def alter_share_group_offsets(
     call: Call[AlterShareGroupOffsetsRequest],
 ) -> AlterShareGroupOffsetsResponse:
-    """Let a group without members begin elsewhere, also one that was none."""
+    """Set the start offsets of a group without members, created if it does not exist."""
     group = _empty_group(call, call.request.group_id, call.state.groups.altered_share_group)
     if isinstance(group, int):
         return AlterShareGroupOffsetsResponse(
@@ -195,7 +194,7 @@ def _altered(
 
 
 def _located(topic: Optional[Topic], index: int) -> Tuple[int, Optional[str]]:
-    """Return the error for a partition and its text."""
+    """Return the error code for a partition and its message."""
     if topic is None or topic.partition(index) is None:
         return UNKNOWN_TOPIC_OR_PARTITION, _UNKNOWN
     return NONE, None
@@ -208,7 +207,7 @@ def _located(topic: Optional[Topic], index: int) -> Tuple[int, Optional[str]]:
 def delete_share_group_offsets(
     call: Call[DeleteShareGroupOffsetsRequest],
 ) -> DeleteShareGroupOffsetsResponse:
-    """Let a group without members forget topics."""
+    """Delete the offsets of topics in a group without members."""
     group = _empty_group(call, call.request.group_id, call.state.groups.shares.get)
     if isinstance(group, int):
         return DeleteShareGroupOffsetsResponse(

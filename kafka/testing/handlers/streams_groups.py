@@ -1,8 +1,8 @@
-"""Streams groups of an embedded cluster: heartbeats and descriptions (KIP-1071).
+"""Streams group APIs of an embedded cluster: heartbeats and descriptions (KIP-1071).
 
-Owns the way from requests to :mod:`kafka.testing.groups.streams_groups` and back, with
-group_checks.py. Descriptions of topologies (KIP-1331) are never asked for: real brokers need a
-plugin to keep them.
+The groups are in :mod:`kafka.testing.groups.streams_groups`, the coordinator check is in
+group_checks.py. Brokers need a plugin to store topology descriptions (KIP-1331); this one has none
+and does not request them.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from kafka.testing.groups.streams_groups import by_part, streams_refusal
 from kafka.testing.groups.streams_topology import Task
 from kafka.testing.handlers.groups import CLIENT_HOST
 
-#: What is said of the description of a topology that was asked for.
+#: The status of a topology description that is not stored.
 _NOT_AVAILABLE = 1
 
 
 def has_streams_groups(call: Call[Any]) -> bool:
-    """Tell whether the cluster has streams groups."""
+    """Return True if streams groups are enabled in the cluster."""
     return call.state.features.get('streams.version', 0) > 0
 
 
@@ -44,7 +44,7 @@ def has_streams_groups(call: Call[Any]) -> bool:
 def streams_group_heartbeat(
     call: Call[StreamsGroupHeartbeatRequest],
 ) -> StreamsGroupHeartbeatResponse:
-    """Take the heartbeat of a member; tell it its tasks."""
+    """Process the heartbeat of a member; return its tasks."""
     refusal = heartbeat_refusal(call, has_streams_groups(call))
     if refusal is not None:
         return streams_refusal(*refusal)
@@ -56,7 +56,7 @@ def streams_group_heartbeat(
 def streams_group_topology_description_update(
     call: Call[StreamsGroupTopologyDescriptionUpdateRequest],
 ) -> StreamsGroupTopologyDescriptionUpdateResponse:
-    """Refuse what only a plugin could keep."""
+    """Refuse the description: only a plugin could store it."""
     return StreamsGroupTopologyDescriptionUpdateResponse(
         throttle_time_ms=0,
         error_code=UNSUPPORTED_VERSION,
@@ -69,7 +69,7 @@ def streams_group_topology_description_update(
 
 @handles(StreamsGroupDescribeRequest)
 def streams_group_describe(call: Call[StreamsGroupDescribeRequest]) -> StreamsGroupDescribeResponse:
-    """Tell of groups, their topologies and the tasks of their members."""
+    """Return groups with their topologies and the tasks of their members."""
 
     def fill(described: DescribedGroup, group: StreamsGroup) -> None:
         described.topology = _topology(group)
@@ -104,7 +104,7 @@ def _topology(group: StreamsGroup) -> Optional[StreamsGroupDescribeTopology]:
 
 
 def _counted(group: StreamsGroup, topics: List[TopicInfo]) -> List[TopicInfo]:
-    """Return internal topics with the number of partitions that they have."""
+    """Return internal topics with their partition counts."""
     configured = group.configured
     counts = configured.topics if configured is not None and configured.is_ready else {}
     return [

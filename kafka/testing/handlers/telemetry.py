@@ -1,6 +1,6 @@
 """GetTelemetrySubscriptions and PushTelemetry of an embedded cluster (KIP-714).
 
-Brokers of 3.7 and later have both where metrics are received: ``client_telemetry=True``.
+Served by releases from 3.7 on if the cluster was started with ``client_telemetry=True``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kafka.testing.telemetry import COMPRESSIONS, MAX_BYTES, RESERVED_IDS, telem
 def get_telemetry_subscriptions(
     call: Call[GetTelemetrySubscriptionsRequest],
 ) -> GetTelemetrySubscriptionsResponse:
-    """Tell a client which metrics are wanted of it."""
+    """Return the subscription of a client: the metrics that it shall push."""
     client_id = call.request.client_instance_id
     if client_id in RESERVED_IDS:
         client_id = call.state.new_uuid()
@@ -54,7 +54,7 @@ def get_telemetry_subscriptions(
 
 @handles(PushTelemetryRequest)
 def push_telemetry(call: Call[PushTelemetryRequest]) -> PushTelemetryResponse:
-    """Take metrics, which stay in the log of requests only."""
+    """Validate pushed metrics; they are kept in the log of requests only."""
     request = call.request
     error = INVALID_REQUEST
     if request.client_instance_id not in RESERVED_IDS:

@@ -1,6 +1,6 @@
-"""Requests for delegation tokens to an embedded cluster (KIP-48, KIP-373).
+"""Delegation token APIs of an embedded cluster (KIP-48, KIP-373).
 
-Only who has logged in may ask, and only where ``Defaults.delegation_token_secret`` is set.
+Only for authenticated clients, and if ``Defaults.delegation_token_secret`` is set.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NOBODY = 'ANONYMOUS'
 
 
 def _asked(call: Call[Any]) -> Tuple[Tokens, Principal]:
-    """Return the tokens and who asks. Raises Refused where that is not possible."""
+    """Return the tokens and the principal of a request. Raises Refused if it is not allowed."""
     who = Principal.parse(call.principal)
     state = call.state
     is_by_token = call.login is not None and call.login.by_token
@@ -90,7 +90,7 @@ def _created(call: Call[CreateDelegationTokenRequest], owner: Principal) -> Toke
 
 
 def _no_time(call: Call[Any], code: int) -> int:
-    """Return what stands for a time beside an error: a controller says 0, a broker -1."""
+    """Return the timestamp in an error response: 0 from a controller, -1 from a broker."""
     of_broker = (
         errors.DELEGATION_TOKEN_AUTH_DISABLED,
         errors.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED,
@@ -100,14 +100,14 @@ def _no_time(call: Call[Any], code: int) -> int:
 
 @handles(RenewDelegationTokenRequest)
 def renew_token(call: Call[RenewDelegationTokenRequest]) -> RenewDelegationTokenResponse:
-    """Let a token last longer."""
+    """Renew a token."""
     period_ms = call.request.renew_period_ms
     return _changed(call, Tokens.renew, period_ms, RenewDelegationTokenResponse)
 
 
 @handles(ExpireDelegationTokenRequest)
 def expire_token(call: Call[ExpireDelegationTokenRequest]) -> ExpireDelegationTokenResponse:
-    """Let a token end."""
+    """Set the expiry of a token, or expire it now."""
     period_ms = call.request.expiry_time_period_ms
     return _changed(call, Tokens.expire, period_ms, ExpireDelegationTokenResponse)
 
@@ -118,7 +118,7 @@ def _changed(
     period_ms: int,
     response: Callable[..., T],
 ) -> T:
-    """Let a token end at another time, and return the answer that tells it."""
+    """Change the expiry of a token; return the response."""
     code = errors.NONE
     try:
         tokens, who = _asked(call)
@@ -130,7 +130,7 @@ def _changed(
 
 @handles(DescribeDelegationTokenRequest)
 def describe_tokens(call: Call[DescribeDelegationTokenRequest]) -> DescribeDelegationTokenResponse:
-    """Tell of the tokens that the caller may see."""
+    """Return the tokens that the caller may describe."""
     response = DescribeDelegationTokenResponse(
         error_code=errors.NONE, tokens=[], throttle_time_ms=0
     )

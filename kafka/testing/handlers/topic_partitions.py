@@ -1,4 +1,4 @@
-"""DescribeTopicPartitions of an embedded cluster: topics, page by page (KIP-966)."""
+"""DescribeTopicPartitions of an embedded cluster: topics in pages (KIP-966)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST_PARTITIONS = 2000
 def describe_topic_partitions(
     call: Call[DescribeTopicPartitionsRequest],
 ) -> DescribeTopicPartitionsResponse:
-    """Tell of the topics from the cursor on, in the order of their names."""
+    """Return topics from the cursor on, sorted by name."""
     request, state = call.request, call.state
     cursor = request.cursor
     names = sorted({topic.name for topic in request.topics} or set(state.topics))

@@ -1,4 +1,4 @@
-"""TxnOffsetCommit of an embedded cluster: offsets that hold if a transaction commits (KIP-447)."""
+"""TxnOffsetCommit of an embedded cluster: offsets that a transaction commits (KIP-447)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def txn_offset_commit(call: Call[TxnOffsetCommitRequest]) -> TxnOffsetCommitResp
 
 
 def _error(call: Call[TxnOffsetCommitRequest]) -> int:
-    """Return why the whole is refused."""
+    """Return the error code that applies to all partitions."""
     request = call.request
     if not request.group_id and call.state.release.version >= (2, 0):
         return errors.INVALID_GROUP_ID
@@ -63,7 +63,7 @@ def _transaction_error(call: Call[TxnOffsetCommitRequest]) -> int:
         return errors.INVALID_PRODUCER_EPOCH if is_old else errors.NONE
     error = transactions.check(*identity)
     if error == errors.CONCURRENT_TRANSACTIONS:
-        return errors.COORDINATOR_NOT_AVAILABLE  # what old clients wait at
+        return errors.COORDINATOR_NOT_AVAILABLE  # the error at which old clients retry
     if error != errors.NONE:
         return fenced_code(error, newest=False)
     if transactions.has_group(request.transactional_id, request.group_id):

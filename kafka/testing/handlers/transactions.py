@@ -1,6 +1,7 @@
-"""Calls to the transaction coordinator of an embedded cluster (KIP-98, KIP-360, KIP-890).
+"""Requests to the transaction coordinator of an embedded cluster (KIP-98, KIP-360, KIP-890).
 
-Owns which node may be asked and what the versions answer; what is decided is in transactions.py.
+Checks that the node coordinates the transactional id, and maps errors to those of each version. The
+coordinator is in kafka/testing/transactions/coordinator.py.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ OFFSETS_TOPIC = '__consumer_offsets'
 
 @handles(InitProducerIdRequest)
 def init_producer_id(call: Call[InitProducerIdRequest]) -> InitProducerIdResponse:
-    """Give a producer id, with a transactional id the one that belongs to it."""
+    """Return a new producer id, or the one of a transactional id."""
     found = _initialised(call, transactions_of(call.broker))
     return InitProducerIdResponse(
         throttle_time_ms=0,
@@ -84,9 +85,9 @@ def _initialised(call: Call[InitProducerIdRequest], transactions: Transactions) 
 def add_partitions(
     call: Call[AddPartitionsToTxnRequest],
 ) -> Optional[AddPartitionsToTxnResponse]:
-    """Add partitions to a transaction; from version 4 on to several, or ask whether they are in.
+    """Add partitions to transactions, several from v4 on, or verify that they were added.
 
-    Real brokers never answer a request without a transaction; they count those that are done.
+    As in brokers, a request without transactions is never answered: the last one completes it.
     """
     request = call.request
     if call.version >= 4 and not request.transactions:
@@ -140,7 +141,7 @@ def _added(
 
 def _exists(call: Call[Any], name: str, index: int) -> bool:
     topic = call.state.topics.get(name)
-    only_topic = (1, 0) <= call.state.release.version < (2, 0)  # which looked no further
+    only_topic = (1, 0) <= call.state.release.version < (2, 0)  # which checked the topic only
     return topic is not None and (only_topic or topic.partition(index) is not None)
 
 
@@ -167,7 +168,7 @@ def _results(
 
 @handles(AddOffsetsToTxnRequest)
 def add_offsets(call: Call[AddOffsetsToTxnRequest]) -> AddOffsetsToTxnResponse:
-    """Add a group's offsets to a transaction."""
+    """Add the offsets of a group to a transaction."""
     request = call.request
     error = errors.NOT_COORDINATOR
     if is_coordinator(call, request.transactional_id):
@@ -184,7 +185,7 @@ def add_offsets(call: Call[AddOffsetsToTxnRequest]) -> AddOffsetsToTxnResponse:
 
 @handles(EndTxnRequest)
 def end_transaction(call: Call[EndTxnRequest]) -> EndTxnResponse:
-    """Commit or abort; from version 5 on with a new epoch for the next transaction."""
+    """Commit or abort a transaction; from v5 on the response has the epoch of the next one."""
     request = call.request
     found = Identity(errors.NOT_COORDINATOR)
     if is_coordinator(call, request.transactional_id):
@@ -204,12 +205,12 @@ def end_transaction(call: Call[EndTxnRequest]) -> EndTxnResponse:
     )
 
 
-# ------------------------------------------------------------ what administrators ask (KIP-664)
+# ------------------------------------------------------------ administration (KIP-664)
 
 
 @handles(DescribeTransactionsRequest)
 def describe_transactions(call: Call[DescribeTransactionsRequest]) -> DescribeTransactionsResponse:
-    """Tell what transactional ids are in."""
+    """Return the state of transactional ids."""
     return DescribeTransactionsResponse(
         throttle_time_ms=0,
         transaction_states=[_described(call, each) for each in call.request.transactional_ids],
@@ -253,7 +254,7 @@ def _described(
 
 
 def _topics(found: Transaction, offsets_partitions: List[int]) -> List[TopicData]:
-    """Return the partitions of a transaction; groups are partitions of the topic of offsets."""
+    """Return the partitions of a transaction, including those of __consumer_offsets."""
     places = set(found.partitions)
     places |= {(OFFSETS_TOPIC, index) for index in offsets_partitions}
     by_topic: Dict[str, List[int]] = {}
@@ -264,7 +265,7 @@ def _topics(found: Transaction, offsets_partitions: List[int]) -> List[TopicData
 
 @handles(ListTransactionsRequest)
 def list_transactions(call: Call[ListTransactionsRequest]) -> ListTransactionsResponse:
-    """Name the transactions that this node coordinates and the filters let through."""
+    """Return the transactions that this node coordinates and the filters match."""
     request = call.request
     response = ListTransactionsResponse(
         throttle_time_ms=0, error_code=errors.NONE, unknown_state_filters=[], transaction_states=[]
@@ -291,7 +292,7 @@ def list_transactions(call: Call[ListTransactionsRequest]) -> ListTransactionsRe
 
 
 def _matching(text: Optional[str]) -> Callable[[str], bool]:
-    """Return what tells whether an id is asked for. Raises ValueError for what is no pattern."""
+    """Return a function that matches transactional ids. Raises ValueError for a bad pattern."""
     if not text:
         return lambda transactional_id: True
     pattern, effort = Pattern(text), Effort()
@@ -308,6 +309,6 @@ def _is_wanted(
         return False
     if request.duration_filter >= 0:
         age_ms = call.state.timers.clock.wall_ms() - each.started_ms
-        if age_ms <= request.duration_filter:  # those without a start are very old
+        if age_ms <= request.duration_filter:  # without a start it counts as very old
             return False
     return matches(each.transactional_id)

@@ -1,6 +1,6 @@
 """SCRAM credentials of an embedded cluster's users (KIP-554).
 
-They are kept in ``state.scram``, by user and mechanism, as they came: salted.
+They are stored in ``state.scram`` by user and mechanism, salted as in the requests.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Change = Union[ScramCredentialDeletion, ScramCredentialUpsertion]
 def describe_credentials(
     call: Call[DescribeUserScramCredentialsRequest],
 ) -> DescribeUserScramCredentialsResponse:
-    """Tell which credentials users have, all users if none is named."""
+    """Return the mechanisms and iterations of users, of all users if none is named."""
     scram = call.state.scram
     names = [user.name for user in call.request.users or ()] or sorted(scram)
     counts = Counter(names)
@@ -74,7 +74,7 @@ def describe_credentials(
 def alter_credentials(
     call: Call[AlterUserScramCredentialsRequest],
 ) -> AlterUserScramCredentialsResponse:
-    """Set and delete credentials, those of a user all or none."""
+    """Set and delete credentials; the changes of a user are applied all or none."""
     changes: Dict[str, List[Change]] = {}
     asked: List[Change] = [*call.request.deletions]
     asked += call.request.upsertions
@@ -103,7 +103,7 @@ def _alter(call: Call[AlterUserScramCredentialsRequest], name: str, changes: Lis
     scram = call.state.scram
     if not name:
         refuse(errors.UNACCEPTABLE_CREDENTIAL, 'Username must not be empty')
-    # KRaft takes one change of a user in a request, ZooKeeper releases one of each mechanism.
+    # KRaft allows one change of a user in a request, ZooKeeper releases one of each mechanism.
     zookeeper = call.state.release.has_zookeeper
     if len(changes) > (len({change.mechanism for change in changes}) if zookeeper else 1):
         refuse(
@@ -130,7 +130,7 @@ def _alter(call: Call[AlterUserScramCredentialsRequest], name: str, changes: Lis
 
 
 def _changed(change: Change) -> Tuple[int, Optional[ScramCredential]]:
-    """Return what becomes of a mechanism's credential, None for nothing. Raises Refused."""
+    """Return mechanism and new credential, None for a deleted one. Raises Refused."""
     code = errors.UNACCEPTABLE_CREDENTIAL
     if change.mechanism not in MECHANISMS:
         refuse(errors.UNSUPPORTED_SASL_MECHANISM, 'Unknown SCRAM mechanism')

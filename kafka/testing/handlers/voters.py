@@ -1,7 +1,6 @@
 """AddRaftVoter, RemoveRaftVoter and UnregisterController of an embedded cluster (KIP-853).
 
-Its quorum has fixed voters, as of brokers whose kraft.version is 0: it can be asked for others, and
-refuses.
+The quorum has static voters, as with kraft.version 0, so that changes are refused.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _LISTENER = 'CONTROLLER'
 
 @handles(AddRaftVoterRequest)
 def add_voter(call: Call[AddRaftVoterRequest]) -> AddRaftVoterResponse:
-    """Refuse another voter."""
+    """Refuse to add a voter."""
     code, text = _refusal(call, 'adding')
     names = [listener.name for listener in call.request.listeners]
     if code == errors.UNSUPPORTED_VERSION and _LISTENER not in names:
@@ -35,7 +34,7 @@ def add_voter(call: Call[AddRaftVoterRequest]) -> AddRaftVoterResponse:
 
 @handles(RemoveRaftVoterRequest)
 def remove_voter(call: Call[RemoveRaftVoterRequest]) -> RemoveRaftVoterResponse:
-    """Keep the voters that there are."""
+    """Refuse to remove a voter."""
     code, text = _refusal(call, 'removing')
     return RemoveRaftVoterResponse(throttle_time_ms=0, error_code=code, error_message=text)
 
@@ -49,7 +48,7 @@ def _refusal(call: Call[Any], what: str) -> Tuple[int, str]:
 
 @handles(UnregisterControllerRequest)
 def unregister_controller(call: Call[UnregisterControllerRequest]) -> UnregisterControllerResponse:
-    """Take back the registration of a controller; all brokers are some."""
+    """Unregister a controller: only the check of its id; all brokers are controllers."""
     wanted = call.request.controller_id
     is_known = wanted in call.state.nodes
     return UnregisterControllerResponse(

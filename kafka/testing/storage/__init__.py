@@ -1,1 +1,1 @@
-"""What outlives the process: the folder, its journal, and what is kept in it."""
+"""The data on disk of a durable cluster: its folder, journal and logs."""

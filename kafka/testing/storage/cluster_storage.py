@@ -1,13 +1,13 @@
-"""What makes an embedded cluster durable: its folder, its journal and the files of its logs.
+"""The storage of a durable embedded cluster: its folder, its journal and the files of its logs.
 
-Owns when something is on the disk. Records are in the files of their log when they are appended,
-everything else is noted in the journal by :meth:`Storage.commit`, which is called before answers go
-out: once for all that was done in a turn of the loop, with one fsync for each file if that is
-wanted. What fails then is answered to nobody. The way of each value into the journal and back is in
-kept_state.py, kept_offsets.py and kept_groups.py.
+Called by broker.py and by the drivers, server.py and memory.py. Records are written to their log
+when they are appended; all other state is written to the journal by :meth:`Storage.commit`, once
+for each turn of the loop and before its responses are sent, with one fsync for each file if
+``fsync`` is set. If it fails, these responses are not sent. The values in the journal are encoded
+in kept_state.py, kept_offsets.py and kept_groups.py.
 
-The folder belongs to the process that has opened it. A child that is forked closes its copies of
-the descriptors, so that it neither keeps the lock when its parent has gone nor writes beside it.
+The folder belongs to the process that has opened it. A forked child closes its copies of the
+descriptors, so that it neither holds the lock after its parent has ended nor writes to the folder.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from kafka.testing.waiting import Waiting
 
 log = logging.getLogger(__name__)
 
-#: So much may lie in all logs together that the next start has to read.
+#: The limit of the bytes in all logs together that the next start has to read.
 UNCHECKED = 4 * 1024 * 1024
-#: After a failure the same is not tried again for so many seconds.
+#: How many seconds after a failed write to the journal it is tried again.
 RETRY_SECONDS = 1.0
 
-#: Requests that change nothing but logs.
+#: Requests that change logs only, or nothing.
 _QUIET = frozenset(
     {
         ApiKey.PRODUCE,
@@ -61,7 +61,7 @@ _QUIET = frozenset(
         ApiKey.DESCRIBE_CLUSTER,
     }
 )
-#: Requests that change groups, offsets and transactions, but no topics or settings.
+#: Requests that change groups, offsets and transactions, but no topics or configs.
 _OF_GROUPS = frozenset(
     {
         ApiKey.OFFSET_COMMIT,
@@ -86,8 +86,8 @@ _OF_GROUPS = frozenset(
 class Storage:
     """The files of one cluster.
 
-    Arguments: path: of its folder, made if it is not there; fsync: whether what is acknowledged is
-    on the disk, and so survives a power cut too; state, waiting: those of the cluster.
+    Arguments: path: of its folder, created if it does not exist; fsync: whether acknowledged data
+    is synced to disk, so that it survives a power failure; state, waiting: those of the cluster.
     """
 
     def __init__(
@@ -101,14 +101,14 @@ class Storage:
         self._journal = Journal(self.folder.path / 'journal', fsync)
         self._offsets: Optional[KeptOffsets] = None
         self._groups: Optional[KeptGroups] = None
-        self._written: Dict[StoredLog, None] = {}  # in order
-        self._unchecked: Dict[StoredLog, int] = {}  # what the next start has to read of each
-        self._cost = 0  # of all of them, or a bit more
-        self._deleted: Dict[str, List[int]] = {}  # by topic id, the partitions whose logs go
+        self._written: Dict[StoredLog, None] = {}  # in the order of writes
+        self._unchecked: Dict[StoredLog, int] = {}  # bytes that the next start has to read of each
+        self._cost = 0  # the sum of these bytes, or more
+        self._deleted: Dict[str, List[int]] = {}  # by topic id, the partitions with logs to delete
         self._state_changed = False
         self._groups_changed = False
         self._failed_at: Optional[float] = None
-        self._untold: Optional[StorageError] = None  # a failure of which no commit() has told
+        self._untold: Optional[StorageError] = None  # a failure that commit() has not raised yet
         self._is_abandoned = False
 
     def __repr__(self) -> str:
@@ -117,10 +117,11 @@ class Storage:
     # ------------------------------------------------------------ start and stop
 
     def open(self) -> None:
-        """Take the folder and let the cluster know what is in it.
+        """Lock the folder and restore the cluster from it.
 
-        Raises: StorageError when another process has it, or it holds what no embedded cluster of
-            this release can go on with: nothing is changed then; when the system refuses it.
+        Raises: StorageError if another process uses the folder, or if it is damaged or was not
+            written by an embedded cluster of this or an earlier release: it is not changed then;
+            or if the operating system refuses access.
         """
         try:
             self._open()
@@ -134,10 +135,10 @@ class Storage:
         state, known = self._state, self.folder.open()
         try:
             self._check(known)
-            if not known:  # before anything else is there: it tells whose folder this is
+            if not known:  # first of all, since it marks the folder as a cluster's
                 self.folder.save({'version': state.release.name})
             values = self._journal.open()
-            # Ids must not come again, also where a seed decides.
+            # Ids must not repeat, also if the random generator is seeded.
             starts = values.get(('starts',), 0)
             if starts:
                 state.chance.seed('start %d %r' % (starts, state.chance.getrandbits(64)))
@@ -172,7 +173,7 @@ class Storage:
         for topic in state.topics.values():
             self.adopt(topic)
         self._deleted = {key[1]: value for key, value in values.items() if key[0] == 'deleted'}
-        # A topic that is there as well: not all lines of its deletion were written.
+        # If such a topic exists, the write of its deletion was not complete.
         for topic in state.topics.values():
             if self._deleted.pop(topic.topic_id.hex(), None) is not None:
                 self._journal.forget(('deleted', topic.topic_id.hex()))
@@ -183,7 +184,7 @@ class Storage:
         self._groups.restore(values)
 
     def close(self) -> None:
-        """Bring everything to the disk and let others use the folder. Raises StorageError."""
+        """Write everything to disk and unlock the folder. Raises StorageError."""
         if self._is_abandoned:
             self._state.storage = None
             return
@@ -204,7 +205,7 @@ class Storage:
             self.folder.close()
 
     def abandon(self) -> None:
-        """Leave the folder to the process that has forked this one."""
+        """Close the descriptors in a forked child; the folder belongs to the parent."""
         self._is_abandoned = True
         self._journal.close()
         self._files.abandon()
@@ -213,7 +214,7 @@ class Storage:
     # ------------------------------------------------------------ topics
 
     def adopt(self, topic: Topic) -> None:
-        """Keep the records of a topic from now on. Raises StorageError, OSError."""
+        """Store the records of a topic on disk from now on. Raises StorageError, OSError."""
         for partition in topic.partitions:
             if not isinstance(partition.log, StoredLog):
                 folder = self.folder.log_folder(topic.topic_id.hex(), partition.index)
@@ -224,7 +225,7 @@ class Storage:
         self.note_everything()
 
     def discard(self, topic: Topic) -> None:
-        """Delete the records of a topic once it is noted that it is gone."""
+        """Delete the logs of a topic once its deletion is in the journal."""
         numbers = [partition.index for partition in topic.partitions]
         self._deleted[topic.topic_id.hex()] = numbers
         self._journal.put(('deleted', topic.topic_id.hex()), numbers)
@@ -243,24 +244,24 @@ class Storage:
                 shutil.rmtree(str(folder), ignore_errors=True)
             self._journal.forget(('deleted', topic_id))
 
-    # ------------------------------------------------------------ what has changed
+    # ------------------------------------------------------------ changes
 
     def note(self, call: Call[Any]) -> None:
-        """Note that a request was handled."""
+        """Record what a handled request may have changed."""
         api_key = call.header.api_key
         if api_key == ApiKey.PRODUCE and call.request.transactional_id is not None:
-            self._groups_changed = True  # it may have been added to a transaction
+            self._groups_changed = True  # it may have added partitions to a transaction
         if api_key not in _QUIET:
             self._groups_changed = True
             if api_key not in _OF_GROUPS:
                 self._state_changed = True
 
     def note_everything(self) -> None:
-        """Note that anything may be other than before."""
+        """Record that any state may have changed."""
         self._state_changed = self._groups_changed = True
 
     def note_groups(self) -> None:
-        """Note that groups, offsets or transactions may be other than before."""
+        """Record that groups, offsets or transactions may have changed."""
         self._groups_changed = True
 
     def _note_written(self, log: StoredLog, cost: int) -> None:
@@ -269,9 +270,9 @@ class Storage:
         self._cost += cost
 
     def commit(self) -> None:
-        """Bring to the files what was done since the last time, before anybody is told of it.
+        """Write to disk what has changed since the last call, before it is acknowledged.
 
-        Raises: StorageError when that cannot be done; nobody must be told then.
+        Raises: StorageError if that fails; nothing may be acknowledged then.
         """
         untold, self._untold = self._untold, None
         if untold is not None:
@@ -288,7 +289,7 @@ class Storage:
         now = self._state.timers.clock.monotonic()
         try:
             is_new = self._note_changes()
-            # The logs first: a transaction that has ended must have its markers.
+            # The logs first: the markers of a transaction must be on disk when its end is.
             self._bring_logs()
             if is_new or self._failed_at is None or now >= self._failed_at:
                 self._journal.write()
@@ -300,28 +301,28 @@ class Storage:
             raise StorageError('%s: %s' % (self.folder.path, error)) from error
 
     def decide(self) -> None:
-        """Have in the files what was decided, before it is carried out. Raises StorageError."""
+        """Write a decision to disk before it is carried out. Raises StorageError."""
         self.note_groups()
         try:
             self._commit()
         except StorageError as error:
-            # What is answered in this turn may hang on it: commit() is still to say so.
+            # Responses of this turn may depend on it: commit() has to raise the error as well.
             self._untold = error
             self.note_groups()
             raise
 
     def _note_changes(self) -> bool:
-        """Note in the journal what has changed; return whether anything may have.
+        """Put changes into the journal; return True if anything may have changed.
 
-        Sequence if it only counted what the journal had not noted: it cannot be written, the client
-        asks for the same again, there is nothing to note, and the client is told that it is done.
+        Pending lines of the journal alone do not count: after a failed write, a client that
+        repeats its request changes nothing, and would get a successful response.
         """
         is_new = self._state_changed or self._groups_changed
         if self._state_changed:
             note_state(self._journal, self._state)
         if self._groups_changed and self._groups is not None and self._offsets is not None:
-            # A line may be the last that is written whole: first the offsets, then the end of the
-            # transaction that they were in.
+            # The last line may be lost: first the offsets, then the end of the transaction they
+            # were in.
             self._offsets.note()
             note_transactions(self._journal, self._state)
             self._groups.note()
@@ -329,10 +330,10 @@ class Storage:
         return is_new
 
     def _bring_logs(self) -> None:
-        """Bring what was written to logs to the disk, and write checkpoints where it is time."""
+        """Sync logs that were written, and write checkpoints where they are due."""
         while self._written:
             each = next(iter(self._written))
-            del self._written[each]  # a log that fails once is not tried again
+            del self._written[each]  # a log that fails is not tried again
             if self.fsync:
                 each.sync()
             if each.needs_checkpoint:
@@ -345,9 +346,9 @@ class Storage:
         try:
             each.checkpoint()
         except OSError as error:
-            if has_new_start:  # nobody must be told: the records would come back
+            if has_new_start:  # else deleted records would reappear
                 raise
-            # Otherwise it costs time at the next start.
+            # Otherwise the next start only takes longer.
             log.warning('folder=%s: no checkpoint: %s', each.folder, error)
         self._unchecked.pop(each, None)
 
@@ -362,7 +363,7 @@ class Storage:
         self._cost = left
 
 
-#: Those of this process that are open.
+#: The open storages of this process.
 _opened: WeakSet[Storage] = WeakSet()
 
 

@@ -1,10 +1,9 @@
-"""The folder in which an embedded cluster keeps what must outlive it.
+"""The folder of a durable embedded cluster: its lock, its format and its file of metadata.
 
-Owns: that one process at a time uses the folder, that it is an embedded cluster's and no other's,
-and the file of what the cluster knows besides the logs. A folder that is locked, foreign or torn is
-refused with an error that names it; nothing in it is overwritten then. What is made is its owner's
-alone, as a folder (0700) and as files (0600): passwords pass through topics, and what SCRAM derives
-from them is in the journal. A folder that was there before keeps its mode.
+Called by cluster_storage.py. One process at a time can use a folder. A folder that is locked, that
+has other contents or that cannot be read is refused with an error that names it, and is not
+changed. Folders are created with mode 0700 and files with 0600, since topics may contain passwords
+and the journal contains SCRAM credentials. An existing folder keeps its mode.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ try:
     from fcntl import LOCK_EX, LOCK_NB, flock
 
     HAS_FLOCK = True
-except ImportError:  # on Windows: there the lock is a file that must not exist
+except ImportError:  # on Windows the lock is a file that must not exist
     HAS_FLOCK = False
 
 FORMAT = 2
@@ -37,9 +36,9 @@ _LOGS = 'logs'
 
 
 class DataFolder:
-    """A folder that belongs to one running cluster.
+    """The folder of one running cluster.
 
-    Arguments: path: made if it is not there.
+    Arguments: path: created if it does not exist.
     """
 
     def __init__(self, path: Path) -> None:
@@ -50,15 +49,15 @@ class DataFolder:
         return '<DataFolder %s>' % self.path
 
     def open(self) -> Dict[str, Any]:
-        """Lock the folder; return what the cluster knew when it was last saved, {} at first.
+        """Lock the folder; return the metadata that was last saved, {} for a new folder.
 
-        Raises: StorageError when another process has it, it holds something else, or what it holds
-        cannot be read; OSError.
+        Raises: StorageError if another process uses the folder, if it has other contents, or if the
+        metadata cannot be read; OSError.
         """
         for made in create_folder(self.path):
-            sync_folder(made.parent)  # a power cut must not take it along
+            sync_folder(made.parent)  # it must survive a power failure
         mark = self.path / _MARK
-        ours = (_LOCK, _FRESH)  # somebody was killed before there was more
+        ours = (_LOCK, _FRESH)  # left if a process was killed during its first start
         others = [entry.name for entry in self.path.iterdir() if entry.name not in ours]
         if others and not mark.exists():
             raise StorageError(
@@ -73,7 +72,7 @@ class DataFolder:
             raise
 
     def save(self, known: Dict[str, Any]) -> None:
-        """Write down what the cluster knows, all or nothing. Raises OSError."""
+        """Write the metadata atomically. Raises OSError."""
         fresh = str(self.path / _FRESH)
         with create_file(fresh) as file:
             file.write(json.dumps({'format': FORMAT, 'known': known}).encode('ascii'))
@@ -82,11 +81,11 @@ class DataFolder:
         os.replace(fresh, str(self.path / _MARK))
 
     def log_folder(self, topic_id: str, partition: int) -> Path:
-        """Return the folder of a partition's log. A topic's id names it: names come again."""
+        """Return the folder of a partition's log, by topic id: a name can be used again."""
         return self.path / _LOGS / ('%s-%d' % (topic_id, partition))
 
     def close(self) -> None:
-        """Let others use the folder."""
+        """Unlock the folder."""
         lock, self._lock = self._lock, None
         if lock is not None:
             os.close(lock)

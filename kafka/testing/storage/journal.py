@@ -1,23 +1,23 @@
-"""The journal in which an embedded cluster writes down what it knows besides its logs.
+"""The journal of a durable embedded cluster: all state except records, by key.
 
-Owns one file of lines, each with a checksum, a key and the value that it has from now on; the last
-one counts. It grows at its end only, until most of it is old: then it is written anew beside and
-put in its place. What keys and values mean is kept_state.py's and kept_groups.py's business.
+Called by cluster_storage.py; keys and values are those of kept_state.py, kept_offsets.py and
+kept_groups.py. A file of lines, each with a checksum, a key and its new value; the last one is
+valid. It is only appended to until most of it is outdated: then it is rewritten to another file,
+which replaces it.
 
-What is written at once ends in a line with its number, counted from 1 on, and its size. It counts
-as a whole or not at all: what is guaranteed at the next start is
+Each write ends with a line that has its number, counted from 1 on, and its size. A write counts as
+a whole or not at all. The next start has
 
-- after a kill: everything up to the last write that was finished, and nothing of the one after it;
-- with fsync after a power cut: everything up to the last write that was acknowledged. The one after
-  it may be on the disk in part, in whichever of its pages: it is cut off. It is known for the last
-  one by this, that no end of a later write is in the file: a later one begins when the disk has
-  confirmed the one before;
-- a file in which something is broken before the end of a later write lost what was acknowledged, or
-  was of a journal without fsync when the power went: it is refused, and nothing is changed.
+- after a kill: every write that was finished, and nothing of the one after them;
+- with fsync, after a power failure: every write that was acknowledged. Any pages of the one after
+  them may be on disk: it is cut off. It is recognised as the last one if the file has no end of a
+  later write, since a later write begins only after the disk has confirmed the one before;
+- a file that is damaged before the end of a later write has lost acknowledged data, or was written
+  without fsync before a power failure: it is refused, and not changed.
 
-A file that was written anew says so in its first line. It was on the disk before it was put in its
-place, so its first write is whole, or was damaged. Damage to the very last of other writes cannot
-be told from a power cut in the middle of it.
+The first line of a rewritten file marks it as such. It was synced before it replaced the other
+file, so its first write is complete unless the file is damaged. Damage in the last of other writes
+cannot be distinguished from a power failure during that write.
 """
 
 from __future__ import annotations
@@ -39,42 +39,42 @@ from kafka.testing.logs.segments import (
 
 log = logging.getLogger(__name__)
 
-#: It is written anew when it is so large, and so many times what is still true.
+#: The file is rewritten from this size on, if it is this many times as large as the valid lines.
 RENEW_BYTES = 1024 * 1024
 RENEW_TIMES = 4
 
-#: The first line of a file that was written anew.
+#: The first line of a rewritten file.
 _ANEW = {'anew': True}
 
 Key = Tuple[Any, ...]
 
 
 class Journal:
-    """What is known, by key; keys are tuples of what JSON has, values anything that it has.
+    """A store of values by key; keys are tuples of JSON values, values are JSON values.
 
-    Arguments: path: of the file, made if it is not there; fsync: whether write() waits for the
+    Arguments: path: of the file, created if it does not exist; fsync: whether write() waits for the
     disk.
     """
 
     def __init__(self, path: Path, fsync: bool) -> None:
         self.path = path
         self._fsync = fsync
-        self._lines: Dict[Key, bytes] = {}  # what is true
+        self._lines: Dict[Key, bytes] = {}  # the valid ones
         self._pending: List[bytes] = []
         self._fd: Optional[int] = None
         self._size = 0
         self._number = 0  # of the last write
         self._live_bytes = 0
         self._renew_at = RENEW_BYTES
-        self._is_moved = False  # put in the place of another, and that is not on the disk yet
+        self._is_moved = False  # replaced another file, and the folder is not synced yet
 
     def __repr__(self) -> str:
         return '<Journal %s, %d keys, %d bytes>' % (self.path, len(self._lines), self._size)
 
     def open(self) -> Dict[Key, Any]:
-        """Read the file, cut off a last write that is not there whole, and return all values.
+        """Read the file, cut off an incomplete last write, and return all values.
 
-        Raises: StorageError when it is broken elsewhere: nothing is changed then; OSError.
+        Raises: StorageError if it is damaged elsewhere: it is not changed then; OSError.
         """
         data = self.path.read_bytes() if self.path.exists() else b''
         values = self._read(data.splitlines(keepends=True))
@@ -92,10 +92,10 @@ class Journal:
         return values
 
     def _read(self, lines: List[bytes]) -> Dict[Key, Any]:
-        """Take what was written whole, and return its values. Raises StorageError."""
+        """Read complete writes, and return the values. Raises StorageError."""
         values: Dict[Key, Any] = {}
         pending: List[Tuple[List[Any], bytes]] = []
-        size = 0  # of what is pending
+        size = 0  # of the pending lines
         is_anew = bool(lines) and opened(lines[0]) == _ANEW
         for position, line in enumerate(lines):
             found = opened(line)
@@ -127,10 +127,10 @@ class Journal:
             self._lines.pop(key, None)
 
     def _check_torn(self, lines: List[bytes], position: int) -> None:
-        """Make sure that a line that is not whole belongs to the last write. Raises StorageError.
+        """Check that a damaged line belongs to the last write. Raises StorageError if not.
 
-        What lies behind it may also be left of an earlier attempt at the same write: so it has the
-        same number at most.
+        What follows it may be left of an earlier attempt at this write, whose number is at most the
+        same.
         """
         ends = (opened(line) for line in lines[position:])
         if any(isinstance(end, dict) and end.get('write', 0) > self._number + 1 for end in ends):
@@ -143,7 +143,7 @@ class Journal:
         )
 
     def put(self, key: Key, value: Any) -> None:
-        """Note a value; it is in the file after write(). One that is known already is not noted."""
+        """Set a value; write() writes it. A value that is unchanged is not written again."""
         line = sealed([key, value])
         before = self._lines.get(key)
         if before != line:
@@ -152,31 +152,31 @@ class Journal:
             self._pending.append(line)
 
     def forget(self, key: Key) -> None:
-        """Note that a key has no value any more."""
+        """Remove a key."""
         before = self._lines.pop(key, None)
         if before is not None:
             self._live_bytes -= len(before)
             self._pending.append(sealed([key]))
 
     def put_all(self, name: str, values: Dict[Key, Any]) -> None:
-        """Note all values whose keys begin with a name; other such keys have none any more."""
+        """Set the values of all keys that begin with ``name``; other such keys are removed."""
         for key in [key for key in self._lines if key[0] == name and key not in values]:
             self.forget(key)
         for key, value in values.items():
             self.put(key, value)
 
     def write(self) -> None:
-        """Write down what was noted. Raises OSError; it is tried again the next time then."""
+        """Append the changes to the file. Raises OSError; the next call tries again then."""
         if not self._pending:
             return
-        if self._fd is None:  # it could not be opened when it was written anew
+        if self._fd is None:  # it could not be opened after a rewrite
             self._fd = os.open(str(self.path), os.O_RDWR | os.O_APPEND)
         data = _ended(self._number + 1, self._pending)
         try:
             if self._is_moved:
                 sync_folder(self.path.parent)
                 self._is_moved = False
-            os.ftruncate(self._fd, self._size)  # something may be left of a write that failed
+            os.ftruncate(self._fd, self._size)  # a failed write may have left data
             written = os.write(self._fd, data)
             while written < len(data):
                 written += os.write(self._fd, memoryview(data)[written:])
@@ -192,7 +192,7 @@ class Journal:
             self._renew()
 
     def _renew(self) -> None:
-        """Write the file anew, without what is old; if that fails it goes on as it is."""
+        """Rewrite the file without outdated lines; if that fails, it is kept as it is."""
         fresh = str(self.path) + '.new'
         try:
             self._size = self._put_anew(fresh)
@@ -209,7 +209,7 @@ class Journal:
             self._fd = os.open(str(self.path), os.O_RDWR | os.O_APPEND)
 
     def _put_anew(self, fresh: str) -> int:
-        """Put another file in the place of this one; return its size. Raises OSError."""
+        """Replace the file by a rewritten one; return its size. Raises OSError."""
         data = sealed(_ANEW) + _ended(1, self._lines.values())
         with create_file(fresh) as file:
             file.write(data)
@@ -227,16 +227,16 @@ class Journal:
 
 
 def _end(number: int, size: int) -> Dict[str, int]:
-    """Return what the last line of a write says, of which so many bytes are before it."""
+    """Return the last line of a write with ``size`` bytes before that line."""
     return {'write': number, 'bytes': size}
 
 
 def _ended(number: int, lines: Iterable[bytes]) -> bytes:
-    """Return the lines of a write with its end."""
+    """Return the lines of a write with the line that ends it."""
     data = b''.join(lines)
     return data + sealed(_end(number, len(data)))
 
 
 def _tuple(value: Any) -> Any:
-    """Return a key as it was before it was written: lists in it are tuples."""
+    """Return a key as it was before JSON: with tuples in place of lists."""
     return tuple(map(_tuple, value)) if isinstance(value, list) else value

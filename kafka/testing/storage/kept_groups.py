@@ -1,9 +1,9 @@
-"""What a durable cluster knows of groups, as the journal has it.
+"""Groups of a durable cluster, to and from the journal.
 
-Owns the way of classic and KIP-848 groups into a journal and back. As with real brokers a classic
-group comes back as it was when it was stable last, with its generation, its members and what each
-was assigned; members have their session time-out to be heard of again. A rebalance that was going
-on is forgotten. Of share groups it is kept where they are; streams groups begin anew.
+As in Kafka, a classic group is restored as it was when it was last stable, with its generation,
+members and assignments; members have their session time-out to send a heartbeat. A rebalance in
+progress is lost. KIP-848 groups are restored with members and targets, share groups with their
+start offsets; streams groups are not stored.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from kafka.testing.storage.kept_state import bytes_of, text_of
 Values = Mapping[Key, Any]
 T = TypeVar('T')
 
-#: A version of JoinGroup that has all that a member says.
+#: A version of JoinGroup that has all fields of a member.
 _JOIN_VERSION = 5
 
 
 class KeptGroups:
-    """Notes in a journal what changes in the groups of a cluster."""
+    """Writes the groups of a cluster to the journal when they change."""
 
     def __init__(self, journal: Journal, state: ClusterState) -> None:
         self._journal = journal
         self._state = state
-        self._noted: Dict[Key, Any] = {}  # by key, by what a change is known
+        self._noted: Dict[Key, Any] = {}  # by key, what a change is recognised by
 
     def note(self) -> None:
-        """Note what has changed."""
+        """Put groups that have changed into the journal."""
         groups = self._state.groups
         there = set()
         for classic in groups.all():
@@ -59,13 +59,13 @@ class KeptGroups:
             self._journal.forget(key)
 
     def _put(self, key: Key, sign: Any, value: Callable[[T], Any], group: T) -> None:
-        """Put a group into the journal, unless it has the sign by which it was noted last."""
+        """Put a group into the journal, unless ``sign`` is the same as the last time."""
         if self._noted.get(key) != sign:
             self._noted[key] = sign
             self._journal.put(key, value(group))
 
     def restore(self, values: Values) -> None:
-        """Let the cluster know what the journal has."""
+        """Restore groups from the values of the journal."""
         groups = self._state.groups
         for key, value in values.items():
             if key[0] == 'group':
@@ -84,7 +84,7 @@ class KeptGroups:
                     }
                 self._noted[key] = None
 
-    # ------------------------------------------------------------ when groups became empty
+    # ------------------------------------------------------------ times of empty groups
 
     def _wall_ms(self, empty_since: float) -> int:
         clock = self._state.timers.clock
@@ -145,7 +145,7 @@ class KeptGroups:
 
 
 def _share_group(group: ShareGroup) -> List[Any]:
-    """Return what is kept of a share group: its members join again, and read on from there."""
+    """Return the stored state of a share group; its members are not stored and join again."""
     stored = [[key[0].hex(), key[1], group.stored_offset(key)] for key in sorted(group.stored)]
     return [group.epoch, group.assignment_epoch, stored]
 

@@ -1,7 +1,6 @@
-"""What a durable cluster knows of offsets and transactions, as the journal has it.
+"""Offsets and transactions of a durable cluster, to and from the journal.
 
-Owns the way of committed offsets, of those in open transactions and in ZooKeeper, of transactional
-ids and producer ids into a journal and back.
+Committed offsets, those in open transactions and in ZooKeeper, transactional ids and producer ids.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from kafka.testing.waiting import Waiting
 
 Values = Mapping[Key, Any]
 
-#: Attributes of a transactional id that are written down as they are.
+#: Attributes of a transactional id that are stored unchanged.
 _PLAIN = (
     'producer_id',
     'producer_epoch',
@@ -31,7 +30,7 @@ _PLAIN = (
 
 
 class KeptOffsets:
-    """Notes in a journal what changes in the offsets of a cluster."""
+    """Writes the offsets of a cluster to the journal when they change."""
 
     def __init__(self, journal: Journal, state: ClusterState) -> None:
         self._journal = journal
@@ -40,7 +39,7 @@ class KeptOffsets:
         state.offsets.touched = set()
 
     def note(self) -> None:
-        """Note what has changed."""
+        """Put offsets that have changed into the journal."""
         offsets, journal = self._state.offsets, self._journal
         touched, offsets.touched = offsets.touched or set(), set()
         for group in touched:
@@ -60,7 +59,7 @@ class KeptOffsets:
             journal.put_all('zookeeper', zookeeper)
 
     def restore(self, values: Values) -> None:
-        """Let the cluster know what the journal has."""
+        """Restore offsets from the values of the journal."""
         offsets = self._state.offsets
         for key, value in values.items():
             if key[0] == 'offset':
@@ -94,7 +93,7 @@ def _read(value: List[Any]) -> List[Any]:
 
 
 def note_transactions(journal: Journal, state: ClusterState) -> None:
-    """Note all transactional ids, and from where on producer ids are free."""
+    """Put all transactional ids and the next free producer id into the journal."""
     found = state.transactions
     if found is None:
         return
@@ -115,10 +114,10 @@ def _transaction(found: Transaction) -> List[Any]:
 
 
 def restore_transactions(values: Values, state: ClusterState, waiting: Waiting) -> None:
-    """Let the cluster know what a journal has; what was about to end ends next.
+    """Restore transactions from the journal; those that were being ended are ended next.
 
-    A producer's records may be in a log and its transaction not in the journal, since the process
-    was killed in between: they belong to one all the same.
+    A log may have records of a producer whose transaction the journal does not have, if the process
+    was killed in between: their partitions are added to it.
     """
     first = values.get(('producer_ids',))
     if first is None:
@@ -141,7 +140,7 @@ def restore_transactions(values: Values, state: ClusterState, waiting: Waiting) 
 
 
 def _open_in_logs(state: ClusterState) -> Dict[Tuple[int, int], Set[Tuple[str, int]]]:
-    """Return by producer id and epoch where logs have open transactions."""
+    """Return the partitions whose logs have open transactions, by producer id and epoch."""
     found: Dict[Tuple[int, int], Set[Tuple[str, int]]] = {}
     for partition in state.partitions():
         for producer_id in partition.log.open_transactions:

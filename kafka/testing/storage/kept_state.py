@@ -1,8 +1,7 @@
-"""What a durable cluster knows of topics, settings and users, as the journal has it.
+"""Topics, configs and users of a durable cluster, to and from the journal.
 
-Owns the way of these values into a journal and back: topics and their partitions, dynamic settings,
-features, moves of replicas, ACLs, quotas, SCRAM users, delegation tokens. Offsets and transactions
-are in kept_offsets.py, groups in kept_groups.py, records in stored_log.py.
+Also features, reassignments, ACLs, quotas, SCRAM credentials and delegation tokens. Offsets and
+transactions are in kept_offsets.py, groups in kept_groups.py, records in logs/stored_log.py.
 """
 
 from __future__ import annotations
@@ -21,17 +20,17 @@ Values = Mapping[Key, Any]
 
 
 def text_of(data: Optional[bytes]) -> Optional[str]:
-    """Return bytes as text."""
+    """Return bytes as Base64."""
     return None if data is None else base64.b64encode(data).decode('ascii')
 
 
 def bytes_of(text: Optional[str]) -> Optional[bytes]:
-    """Return the bytes of a text."""
+    """Return the bytes of a Base64 text."""
     return None if text is None else base64.b64decode(text)
 
 
 def note_state(journal: Journal, state: ClusterState) -> None:
-    """Note all of it; what the journal has already is not written again."""
+    """Put everything into the journal; unchanged values are not written again."""
     put_all = journal.put_all
     put_all('topic', {('topic', name): _topic(each) for name, each in state.topics.items()})
     put_all('config', {('config', *place): dict(own) for place, own in state.configs.items()})
@@ -47,9 +46,9 @@ def note_state(journal: Journal, state: ClusterState) -> None:
 
 
 def restore_state(values: Values, state: ClusterState) -> None:
-    """Let a state know what a journal has, beside what it was told for this start.
+    """Restore the values of the journal, in addition to those of this start.
 
-    Raises: StorageError for partitions on brokers that there are not.
+    Raises: StorageError for partitions on brokers that do not exist.
     """
     for key, value in values.items():
         kind, rest = key[0], key[1:]
@@ -91,7 +90,7 @@ def _restore_topic(state: ClusterState, name: str, value: List[Any]) -> None:
             )
         partition = Partition(name, index, replicas)
         partition.isr, partition.leader = isr, leader
-        # Its leader has died, be it for a moment: whoever leads now has an epoch of its own.
+        # The leader has been down, however briefly: the next one needs an epoch of its own.
         partition.leader_epoch = epoch + 1
         partition.rejoin(state.alive)
         if partition.leader == NO_LEADER:
@@ -117,7 +116,7 @@ def _restored_credentials(value: List[Any]) -> Dict[int, ScramCredential]:
 
 
 def _token(token: Token) -> List[Any]:
-    # Its password follows from the secret, which is not written down.
+    # The password follows from the secret, which is not stored.
     return [
         list(token.owner),
         list(token.requester),
@@ -131,7 +130,7 @@ def _token(token: Token) -> List[Any]:
 def _restore_tokens(values: Values, state: ClusterState) -> None:
     secret = state.defaults.delegation_token_secret
     found = {key[1]: value for key, value in values.items() if key[0] == 'token'}
-    if not found or secret is None:  # without a secret nobody can have one
+    if not found or secret is None:  # without a secret there are no tokens
         return
     state.tokens = Tokens(state, secret)
     for token_id, value in found.items():

@@ -1,1 +1,1 @@
-"""Who logs in and how, over what, and who may do what."""
+"""Authentication, TLS and authorization of an embedded cluster."""

@@ -1,7 +1,7 @@
-"""Access control lists of an embedded cluster: what one is, and which filters match it.
+"""Access control lists of an embedded cluster: entries, filters and their matching.
 
-Owns the values and the matching of KIP-140 and KIP-290. They lie in ``state.acls``; the requests
-are in handlers/acls.py. Nothing is refused because of them here.
+Follows KIP-140 and KIP-290. The entries are in ``state.acls``; the requests are in
+handlers/acls.py, the decisions in authorizer.py. Pure.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from typing import NamedTuple, Optional, Tuple
 
 UNKNOWN, ANY = 0, 1
 
-# Types of resources.
+# Resource types.
 TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID, DELEGATION_TOKEN, USER = 2, 3, 4, 5, 6, 7
-# Patterns of names.
+# Pattern types.
 MATCH, LITERAL, PREFIXED = 2, 3, 4
 # Operations.
 ALL, READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE = 2, 3, 4, 5, 6, 7, 8
 CLUSTER_ACTION, DESCRIBE_CONFIGS, ALTER_CONFIGS, IDEMPOTENT_WRITE = 9, 10, 11, 12
 CREATE_TOKENS, DESCRIBE_TOKENS, TWO_PHASE_COMMIT = 13, 14, 15
-# Permissions.
+# Permission types.
 DENY, ALLOW = 2, 3
 
-#: Of types of resources, patterns, operations, permissions.
+#: The largest numbers of resource types, pattern types, operations and permission types.
 LARGEST = (USER, PREFIXED, TWO_PHASE_COMMIT, ALLOW)
 
 WILDCARD = '*'
@@ -29,7 +29,7 @@ CLUSTER_NAME = 'kafka-cluster'
 
 
 class Acl(NamedTuple):
-    """One entry: whom something is allowed or denied."""
+    """One entry: a principal and host with an operation that is allowed or denied."""
 
     resource_type: int
     resource_name: str
@@ -40,7 +40,7 @@ class Acl(NamedTuple):
     permission_type: int
 
     def covers(self, resource_type: int, name: str) -> bool:
-        """Tell whether it is about a resource."""
+        """Return True if the entry applies to a resource."""
         if resource_type != self.resource_type:
             return False
         if self.pattern_type == PREFIXED:
@@ -49,7 +49,7 @@ class Acl(NamedTuple):
 
 
 class AclFilter(NamedTuple):
-    """Which entries are meant; None and ANY stand for all."""
+    """A filter of entries; None and ANY match all."""
 
     resource_type: int
     resource_name: Optional[str]
@@ -61,16 +61,16 @@ class AclFilter(NamedTuple):
 
     @property
     def numbers(self) -> Tuple[int, ...]:
-        """What its numbers are, in the order of LARGEST."""
+        """The values of its enums, in the order of LARGEST."""
         return self.resource_type, self.pattern_type, self.operation, self.permission_type
 
     @property
     def is_known(self) -> bool:
-        """Whether all numbers in it mean something."""
+        """Whether all enum values are known."""
         return all(ANY <= each <= most for each, most in zip(self.numbers, LARGEST))
 
     def matches(self, acl: Acl) -> bool:
-        """Tell whether an entry is meant."""
+        """Return True if an entry matches."""
         return (
             self.resource_type in (ANY, acl.resource_type)
             and self._matches_name(acl)

@@ -1,7 +1,8 @@
-"""Who may do what in an embedded cluster: the decision, from its ACLs.
+"""The authorizer of an embedded cluster, which decides by its ACLs.
 
-Follows Kafka's own authorizers (KIP-11, KIP-290, KIP-679): a denial counts before a permission,
-what is not allowed is refused, some operations imply others. What each API needs is in guards/.
+Follows Kafka's own authorizers (KIP-11, KIP-290, KIP-679): DENY has precedence over ALLOW, what is
+not allowed is denied, and some operations imply others. Called by guards/, which know what each
+API requires.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 EVERYBODY = 'User:*'
 EVERYWHERE = '*'
 
-#: By which permissions an operation is allowed, besides its own and that for all.
+#: The operations whose permission also allows an operation, besides itself and ALL.
 IMPLIED_BY = {
     acls.DESCRIBE: (acls.READ, acls.WRITE, acls.DELETE, acls.ALTER),
     acls.DESCRIBE_CONFIGS: (acls.ALTER_CONFIGS,),
@@ -25,7 +26,7 @@ IMPLIED_BY = {
 
 
 def principal_of(name: str) -> str:
-    """Return a principal as ACLs have it; a name alone is a user's."""
+    """Return a principal as in ACLs; a name without a type is a user's."""
     return name if ':' in name else 'User:' + name
 
 
@@ -36,7 +37,7 @@ def _is_for(acl: Acl, principal: str, host: str) -> bool:
 class Authorizer:
     """Decides by the ACLs of a cluster, which may change at any time.
 
-    Arguments: state: of the cluster, whose settings name super users and say what becomes of
+    Arguments: state: of the cluster, whose settings have the super users and the policy for
     resources without an ACL.
     """
 
@@ -53,7 +54,7 @@ class Authorizer:
     def allows(
         self, principal: str, host: str, operation: int, resource_type: int, name: str
     ) -> bool:
-        """Tell whether somebody may do something with a resource."""
+        """Return True if a principal on a host may perform an operation on a resource."""
         if principal in self._super_users:
             return True
         found = [acl for acl in self._state.acls if acl.covers(resource_type, name)]
@@ -65,7 +66,7 @@ class Authorizer:
         return _has(found, ALLOW, (operation, acls.ALL, *IMPLIED_BY.get(operation, ())))
 
     def allows_some(self, principal: str, host: str, operation: int, resource_type: int) -> bool:
-        """Tell whether there can be a resource of a type with which somebody may do something."""
+        """Return True if the operation is allowed on at least one possible resource of a type."""
         if principal in self._super_users:
             return True
         own = [
@@ -89,13 +90,13 @@ def _has(found: List[Acl], permission: int, operations: Iterable[int]) -> bool:
 
 
 def _is_for_all(acl: Acl) -> bool:
-    """Tell whether an entry covers every resource of its type."""
+    """Return True if an entry applies to every resource of its type."""
     is_prefixed = acl.pattern_type == PREFIXED
     return acl.resource_name == ('' if is_prefixed else WILDCARD)
 
 
 def _dominates(denied: Acl, allowed: Acl) -> bool:
-    """Tell whether a denial leaves nothing of a permission."""
+    """Return True if a DENY entry leaves nothing of an ALLOW entry."""
     if _is_for_all(denied):
         return True
     if denied.pattern_type == PREFIXED:

@@ -1,7 +1,7 @@
-"""Certificates to throw away, for tests: made when they are needed, signed by themselves.
+"""Self-signed certificates for tests, made when they are needed.
 
-By the package ``cryptography`` if it is installed (``kafka-evergreen[tls]``), else by the program
-``openssl``. They last for a week, and their keys are readable by their owner alone.
+Made with the package ``cryptography`` if it is installed (``kafka-evergreen[tls]``), else with the
+program ``openssl``. They are valid for a week, and their keys are readable by their owner only.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ OPENSSL_SECONDS = 60
 def make_certificate(
     folder: str, name: str = 'localhost', hosts: Iterable[str] = LOCAL_HOSTS
 ) -> Tuple[str, str]:
-    """Make a certificate that is its own authority; return the files of it and of its key.
+    """Make a self-signed certificate; return the paths of it and of its key.
 
-    Arguments: folder: where they are written, as NAME.pem and NAME.key; name: whom it names;
-    hosts: names and addresses for which it is good, none for a client's.
-    Raises CertificateError, saying what to install, if there is neither way; OSError.
+    Arguments: folder: where they are written, as NAME.pem and NAME.key; name: the common name;
+    hosts: host names and addresses for which it is valid, none for a client's.
+    Raises CertificateError, with what to install, if neither package nor program is available;
+    OSError.
     """
     paths = os.path.join(folder, name + '.pem'), os.path.join(folder, name + '.key')
     try:
@@ -44,9 +45,9 @@ def make_certificate(
 
 
 def local_tls(host: str = '') -> Tls:
-    """Return a certificate for brokers on this machine, one for the whole process.
+    """Return a certificate for brokers on this machine, the same one in the whole process.
 
-    Arguments: host: what they call themselves, if that is none of LOCAL_HOSTS.
+    Arguments: host: the host of the brokers, if it is not one of LOCAL_HOSTS.
     Raises as make_certificate().
     """
     return _made('' if host in LOCAL_HOSTS else host)
@@ -60,7 +61,7 @@ def _made(host: str) -> Tls:
 
 
 def _remove(folder: str, owner: int) -> None:
-    """Delete a folder at the end of the process that made it, and not of one that was forked."""
+    """Delete a folder when the process that made it ends, not when a forked one does."""
     if os.getpid() == owner:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -130,5 +131,5 @@ def _by_package(x509: Any, paths: Tuple[str, str], name: str, hosts: List[str]) 
 
 
 def _touch_private(path: str) -> None:
-    """Make an empty file that only its owner reads."""
+    """Create an empty file that only its owner can read."""
     os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600))

@@ -1,7 +1,7 @@
-"""What a caller may do with clusters, topics and groups, as the bits of an answer (KIP-430).
+"""Authorized operations of clusters, topics and groups, as bits of a response (KIP-430).
 
-Owns the operations there are for each kind of resource: without an authorizer everybody may do all
-of them. The bit of an operation is its number in ACLs.
+Without an authorizer every client may perform all operations of a resource type. The bit of an
+operation is its number in ACLs.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ _ON_CLUSTER = _bits(
 )
 _ON_TOPIC = _bits((READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS))
 _ON_GROUP = _bits((READ, DELETE, DESCRIBE))
-#: Groups have settings with KIP-848.
+#: Groups have configs since KIP-848.
 _ON_GROUP_WITH_SETTINGS = _ON_GROUP | _bits((DESCRIBE_CONFIGS, ALTER_CONFIGS))
 
 
 def cluster_operations(call: Call[Any]) -> int:
-    """Return what the caller may do with the cluster."""
+    """Return the operations that the caller may perform on the cluster."""
     return _ON_CLUSTER
 
 
 def topic_operations(call: Call[Any], name: str) -> int:
-    """Return what the caller may do with a topic."""
+    """Return the operations that the caller may perform on a topic."""
     return _ON_TOPIC
 
 
 def group_operations(call: Call[Any], group_id: str) -> int:
-    """Return what the caller may do with a group."""
+    """Return the operations that the caller may perform on a group."""
     return _ON_GROUP_WITH_SETTINGS if call.state.release.version >= (4, 0) else _ON_GROUP

@@ -1,7 +1,7 @@
-"""How an embedded cluster is secured, as users say it: logins, TLS, and who may do what.
+"""Security options of an embedded cluster: users and mechanisms, TLS, and ACLs.
 
-Owns the way from the arguments of ``Cluster`` to what brokers have: users and mechanisms
-(sasl/login.py), certificates (tls.py) and ACLs (acls.py).
+Made by ``Cluster`` from its arguments; sets up logins (sasl/login.py), certificates (tls.py) and
+ACLs (acls.py).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kafka.testing.security.sasl.login import Sasl, chosen_mechanisms
 from kafka.testing.security.tls import Tls
 from kafka.testing.state import ClusterState
 
-#: By their names without case and underscores.
+#: By lower-case name without underscores.
 OPERATIONS = {
     'all': acls.ALL,
     'read': acls.READ,
@@ -34,7 +34,7 @@ OPERATIONS = {
     'describetokens': acls.DESCRIBE_TOKENS,
     'twophasecommit': acls.TWO_PHASE_COMMIT,
 }
-#: Where one listens at all addresses, and is called by the name of the machine.
+#: Listening on all addresses, where clients use the name of the machine.
 EVERY_ADDRESS = ('', '0.0.0.0', '::')
 _TYPES = {
     'topic': acls.TOPIC,
@@ -46,14 +46,14 @@ _TYPES = {
 
 
 class Security:
-    """What a cluster demands of its clients.
+    """The security settings of a cluster.
 
     Arguments: state: of the cluster; host: where its brokers listen; sasl: passwords by user, None
-    for no logins; mechanisms: of SASL, None for those with passwords; tls: True for a certificate
-    to throw away, the files of one, or False.
+    for no logins; mechanisms: of SASL, None for those with passwords; tls: True for a self-signed
+    certificate, the files of one, or False.
 
-    Raises: ValueError for what the release has not, for a user without name or password; TypeError
-    for what is no mapping of texts.
+    Raises: ValueError if the release does not support it, or for a user without name or password;
+    TypeError if ``sasl`` is not a mapping of strings or ``tls`` has another type.
     """
 
     def __init__(
@@ -80,18 +80,18 @@ class Security:
 
     @property
     def protocol(self) -> str:
-        """What clients call it: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL."""
+        """The security protocol: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL."""
         transport = 'SSL' if self._tls else 'PLAINTEXT'
         return transport if self._state.sasl is None else 'SASL_' + transport
 
     @property
     def mechanisms(self) -> List[str]:
-        """By which clients log in; none without SASL."""
+        """The mechanisms that brokers offer; empty without SASL."""
         return [] if self._state.sasl is None else list(self._state.sasl.mechanisms)
 
     @property
     def ca_file(self) -> Optional[str]:
-        """The file by which clients know the brokers' certificate; None without TLS."""
+        """The file with which clients verify the brokers' certificate; None without TLS."""
         return None if not self._tls else self._files().certificate
 
     def _files(self) -> Tls:
@@ -100,14 +100,14 @@ class Security:
         return local_tls(platform.node() if self._host in EVERY_ADDRESS else self._host)
 
     def prepare(self) -> None:
-        """Make what connections need.
+        """Make the TLS context that connections need.
 
-        Raises CertificateError when no certificate can be made or used; ValueError as Tls.context.
+        Raises CertificateError if a certificate cannot be made or used; ValueError as Tls.context.
         """
         if self._tls and self._state.tls_context is None:
             self._state.tls_context = self._files().context()
 
-    # ------------------------------------------------------------ who may do what
+    # ------------------------------------------------------------ ACLs
 
     def add(
         self, permission: int, principal: str, operations: Iterable[str], **resources: Any
@@ -122,7 +122,7 @@ class Security:
 
 
 def _checked(sasl: Optional[Mapping[str, str]]) -> Dict[str, str]:
-    """Return users and passwords; what is wrong is told without them."""
+    """Return users and passwords after a check; error messages do not show passwords."""
     if sasl is not None and not isinstance(sasl, Mapping):
         raise TypeError('sasl must be {user: password}, not %s' % type(sasl).__name__)
     users = dict(sasl or {})
@@ -167,7 +167,7 @@ def _entries(
 
 
 def _pattern(name: str) -> Tuple[str, int]:
-    """Return name and kind of a pattern; an asterisk behind a name stands for all that begin so."""
+    """Return name and type of a pattern; an asterisk after a name makes it a prefix."""
     if not name:
         raise ValueError('a resource has a name')
     is_prefix = name.endswith(WILDCARD) and name != WILDCARD

@@ -1,8 +1,7 @@
-"""SCRAM credentials of an embedded cluster: what a broker keeps of a password (RFC 5802, KIP-84).
+"""SCRAM credentials of an embedded cluster: what brokers store of a password (RFC 5802, KIP-84).
 
-Owns the value and the keys that follow from it. Who has which is in ``state.scram``, by user and
-number of the mechanism; the exchange of a login is :mod:`kafka.testing.security.sasl.scram`'s
-business.
+The credentials are in ``state.scram``, by user and number of the mechanism; the exchange of a login
+is in :mod:`kafka.testing.security.sasl.scram`.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import hashlib
 import hmac
 from typing import NamedTuple
 
-#: As the messages number them.
+#: By their numbers in requests.
 MECHANISMS = {1: 'SCRAM-SHA-256', 2: 'SCRAM-SHA-512'}
 NUMBERS = {name: number for number, name in MECHANISMS.items()}
 HASHES = {'SCRAM-SHA-256': 'sha256', 'SCRAM-SHA-512': 'sha512'}
@@ -20,7 +19,7 @@ SALT_BYTES = 20
 
 
 class ScramCredential(NamedTuple):
-    """What a broker knows of a password. It is not shown."""
+    """What a broker stores of a password; ``repr`` does not show it."""
 
     iterations: int
     salt: bytes
@@ -31,7 +30,7 @@ class ScramCredential(NamedTuple):
 
     @classmethod
     def of(cls, mechanism: str, password: str, salt: bytes) -> ScramCredential:
-        """Return the credential of a password, with as few iterations as there may be."""
+        """Return the credential of a password, with the smallest number of iterations."""
         salted = hashlib.pbkdf2_hmac(
             HASHES[mechanism], password.encode('utf-8'), salt, FEWEST_ITERATIONS
         )
@@ -46,10 +45,10 @@ class ScramCredential(NamedTuple):
         return digest(mechanism, self.salted_password, b'Server Key')
 
     def stored_key(self, mechanism: str) -> bytes:
-        """Return what a client's key is compared with."""
+        """Return the hash with which a client's key is compared."""
         return hashlib.new(HASHES[mechanism], self.client_key(mechanism)).digest()
 
 
 def digest(mechanism: str, key: bytes, data: bytes) -> bytes:
-    """Return the HMAC of a mechanism."""
+    """Return the HMAC with the hash of a mechanism."""
     return hmac.new(key, data, HASHES[mechanism]).digest()

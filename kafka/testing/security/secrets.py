@@ -1,7 +1,6 @@
-"""Requests without what nobody may read later: passwords, tokens, keys.
+"""Removal of secrets (passwords, tokens, keys) from requests before they are kept in a log.
 
-Owns what is taken out before a request is kept in a log. Declarations say which fields are secret;
-of the values of settings those of passwords are.
+The declarations of messages say which fields are secret; of configs, the names do.
 """
 
 from __future__ import annotations
@@ -14,14 +13,14 @@ from kafka.protocol.wire import Struct
 
 S = TypeVar('S', bound=Struct)
 
-#: Settings whose values are passwords.
+#: Configs whose values are secret.
 _PASSWORDS = re.compile(r'password|secret|jaas\.config|keystore\.key|credential', re.IGNORECASE)
 
 _fields: Dict[Type[Struct], List[Field]] = {}
 
 
 def without_secrets(struct: S) -> S:
-    """Return a message without its secrets; itself if it can have none."""
+    """Return a copy of a message without its secrets; the message itself if it can have none."""
     fields = _hiding(type(struct))
     if not fields:
         return struct
@@ -47,7 +46,7 @@ def _hidden(struct: Any, field: Field) -> Any:
 
 
 def _hiding(cls: Any) -> List[Field]:
-    """Return the fields of a struct that are secret or have secrets within."""
+    """Return the fields of a struct that are secret or contain secret fields."""
     if cls not in _fields:
         _fields[cls] = [field for field in cls.fields if field.secret or _has_secrets(field.type)]
     return _fields[cls]

@@ -1,8 +1,8 @@
-"""TLS between the bytes of a client and a broker's connection, without sockets.
+"""The TLS layer between a transport and a broker's connection, without sockets.
 
-Owns the broker's end of TLS: what arrives is decrypted for the connection, what it writes is
-encrypted. Who a client's certificate names is its principal, as in Kafka. Files with certificates
-are made in certificates.py, or are the user's.
+Decrypts what arrives for the connection, and encrypts what it writes. The subject of a client's
+certificate is its principal, as in Kafka. Certificates are made in certificates.py, or are the
+user's files.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ READ_BYTES = 256 * 1024
 NONE, REQUESTED, REQUIRED = 'none', 'requested', 'required'
 _VERIFY = {NONE: ssl.CERT_NONE, REQUESTED: ssl.CERT_OPTIONAL, REQUIRED: ssl.CERT_REQUIRED}
 
-# What Java calls the parts of a name; for others it writes their numbers.
+# The names of attribute types in Java; for other types it writes object identifiers.
 _SHORT = {
     'commonName': 'CN',
     'countryName': 'C',
@@ -38,14 +38,14 @@ _EMAIL_NUMBER = '1.2.840.113549.1.9.1'
 
 
 class CertificateError(RuntimeError):
-    """A certificate cannot be made or used; the text says which and why."""
+    """A certificate cannot be made or used; the message says which and why."""
 
 
 class Tls(NamedTuple):
     """The files of TLS listeners, all PEM.
 
-    ``certificate`` is the brokers', with those between it and an authority behind it; ``key`` its
-    private key. ``client_ca`` are the authorities of clients; ``client_auth`` is 'none',
+    ``certificate`` is the brokers', followed by those between it and an authority; ``key`` its
+    private key. ``client_ca`` has the authorities of clients; ``client_auth`` is 'none',
     'requested' or 'required', as ``ssl.client.auth``.
     """
 
@@ -55,10 +55,10 @@ class Tls(NamedTuple):
     client_auth: str = NONE
 
     def context(self) -> ssl.SSLContext:
-        """Return what connections are made with.
+        """Return the SSL context of the listeners.
 
-        Raises ValueError for a client_auth that there is not; CertificateError for files that
-        cannot be read or are no certificate or key.
+        Raises ValueError for an unknown client_auth, or one without client_ca; CertificateError for
+        files that cannot be read or are not a certificate or key.
         """
         if self.client_auth not in _VERIFY:
             words = ', '.join(map(repr, _VERIFY))
@@ -82,7 +82,7 @@ class Tls(NamedTuple):
 
 
 def distinguished_name(subject: Iterable[Iterable[Tuple[str, str]]]) -> str:
-    """Return the name of a certificate as RFC 2253 writes it: the last part first."""
+    """Return the subject of a certificate in the format of RFC 2253: the last part first."""
     parts = []
     for group in reversed(list(subject)):
         texts = []
@@ -106,9 +106,9 @@ def _escaped(value: str) -> str:
 
 
 class TlsEnd:
-    """Stands between what carries bytes and a connection; is a connection to the first.
+    """TLS on the broker's end of a connection; has the interface of Connection to the transport.
 
-    Arguments: broker: whose connection it is; transport: carries bytes; context: of the broker;
+    Arguments: broker: whose connection it is; transport: carries the bytes; context: of the broker;
     connect: makes the connection on a transport.
     """
 
@@ -131,31 +131,31 @@ class TlsEnd:
     def __repr__(self) -> str:
         return '<TlsEnd of %r, %s>' % (self.connection, 'open' if self._is_open else 'not yet open')
 
-    # ------------------------------------------------------------ as a connection
+    # ------------------------------------------------------------ the interface of a connection
 
     @property
     def principal(self) -> str:
-        """Who the client is."""
+        """The principal of the client."""
         return self.connection.principal
 
     @property
     def is_admitted(self) -> bool:
-        """Whether TLS stands, and the client has logged in where it must."""
+        """Whether the handshake is done, and the client has logged in if it must."""
         return self._is_open and self.connection.is_admitted
 
     @property
     def is_closed(self) -> bool:
-        """Whether the connection is."""
+        """Whether the connection is closed."""
         return self.connection.is_closed
 
     @property
     def wants_data(self) -> bool:
-        """Whether it reads on."""
+        """Whether the connection reads data."""
         return self.connection.wants_data
 
     @property
     def when_ready(self) -> Optional[Callable[[], None]]:
-        """What is called when it may want data again."""
+        """Called when the connection may want data again."""
         return self.connection.when_ready
 
     @when_ready.setter
@@ -163,11 +163,11 @@ class TlsEnd:
         self.connection.when_ready = callback
 
     def pause(self) -> None:
-        """Read no further."""
+        """Stop reading."""
         self.connection.pause()
 
     def resume(self) -> None:
-        """Read on."""
+        """Resume reading."""
         self.connection.resume()
 
     def close(self) -> None:
@@ -175,7 +175,7 @@ class TlsEnd:
         self.connection.close()
 
     def receive_data(self, data: Buffer) -> None:
-        """Take bytes from the client; empty when it has closed."""
+        """Receive bytes from the client; empty when it has closed."""
         if self.is_closed:
             return
         if data:
@@ -191,9 +191,9 @@ class TlsEnd:
             self._flush()
             if not data:
                 self.connection.receive_data(b'')
-        except OSError:  # ssl.SSLError: nobody speaks TLS there, or trusts this certificate
+        except OSError:  # ssl.SSLError: the peer does not speak TLS, or does not trust us
             self._has_failed = True
-            self._flush()  # the alert that says so
+            self._flush()  # the TLS alert
             self.close()
 
     def _open(self) -> None:
@@ -206,7 +206,7 @@ class TlsEnd:
         self._flush()
 
     def _read(self) -> None:
-        """Give the connection what can be decrypted. Raises ssl.SSLError, mostly SSLWantRead."""
+        """Pass what can be decrypted to the connection. Raises ssl.SSLError, mostly SSLWantRead."""
         while not self.is_closed:
             try:
                 data = self._tls.read(READ_BYTES)
@@ -216,10 +216,10 @@ class TlsEnd:
             if not data:
                 return
 
-    # ------------------------------------------------------------ for the connection
+    # ------------------------------------------------------------ called by the connection
 
     def send(self, parts: Iterable[bytes]) -> None:
-        """Send what the connection writes."""
+        """Encrypt and send what the connection writes."""
         try:
             for part in parts:
                 if part:
@@ -229,12 +229,12 @@ class TlsEnd:
         self._flush()
 
     def end(self) -> None:
-        """Say goodbye and close what carries the bytes."""
+        """Send the TLS close_notify and close the transport."""
         if self._is_open and not self._has_failed:
             try:
                 self._tls.unwrap()
             except OSError:
-                pass  # the client's goodbye is not waited for
+                pass  # the client's close_notify is not awaited
             self._flush()
         self._transport.close()
 
@@ -245,7 +245,7 @@ class TlsEnd:
 
 
 class _Plain:
-    """What the connection takes for its transport."""
+    """The transport of the connection: writes to the TLS layer."""
 
     def __init__(self, end: TlsEnd, host: str) -> None:
         self._end = end
@@ -256,7 +256,7 @@ class _Plain:
         self._end.send([data])
 
     def write_parts(self, parts: List[bytes]) -> None:
-        """Send pieces, one behind the other."""
+        """Send several pieces of bytes."""
         self._end.send(parts)
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
 """Delegation tokens of an embedded cluster (KIP-48, KIP-373).
 
-Owns the tokens: how long they last, who may renew them, and their HMAC, which is their password.
-Requests are in handlers/tokens.py; logging in with a token is the business of SASL.
+Their lifetimes, renewers, and HMACs, which are their passwords. Called by handlers/tokens.py, and
+by sasl/scram.py for logins with a token.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _MOST_TOKENS = 10_000
 
 
 class Principal(NamedTuple):
-    """Who somebody is."""
+    """The type and name of a principal."""
 
     type: str
     name: str
 
     @classmethod
     def parse(cls, text: str) -> Principal:
-        """Return the principal that a text such as ``User:alice`` names."""
+        """Return the principal of a text such as ``User:alice``."""
         kind, _, name = text.partition(':')
         return cls(kind, name)
 
@@ -63,12 +63,12 @@ class Token:
         return '<Token %s of %s:%s>' % (self.token_id, *self.owner)
 
     def may_renew(self, who: Principal) -> bool:
-        """Tell whether somebody may let it last longer or end it."""
+        """Return True if a principal may renew or expire the token."""
         return who in (self.owner, self.requester, *self.renewers)
 
 
 class Tokens:
-    """All tokens of a cluster. Arguments: secret: what passwords are made with."""
+    """All tokens of a cluster. Arguments: secret: the key of the HMACs."""
 
     def __init__(self, state: ClusterState, secret: str) -> None:
         self._state = state
@@ -79,20 +79,20 @@ class Tokens:
         return '<Tokens, %d>' % len(self._by_id)
 
     def get(self, token_id: str) -> Optional[Token]:
-        """Return a token by its id, None if there is none that lasts."""
+        """Return a token by its id, None if it does not exist or has expired."""
         self._forget_expired()
         return self._by_id.get(token_id)
 
     def by_id(self) -> Dict[str, Token]:
-        """Return all that are known, by their ids."""
+        """Return all tokens by id, including expired ones."""
         return dict(self._by_id)
 
     def take_back(self, token: Token) -> None:
-        """Know a token again that was written down."""
+        """Restore a token that was read from disk."""
         self._by_id[token.token_id] = token
 
     def password_of(self, token_id: str) -> bytes:
-        """Return the password of a token, which follows from its id and the secret."""
+        """Return the password of a token: the HMAC of its id with the secret."""
         return hmac.new(self._secret, token_id.encode('utf-8'), hashlib.sha512).digest()
 
     def create(
@@ -102,7 +102,7 @@ class Tokens:
         renewers: Tuple[Principal, ...],
         lifetime_ms: int,
     ) -> Token:
-        """Make a token; a lifetime that is not positive stands for the longest. Raises Refused."""
+        """Create a token; a lifetime of 0 or less means the longest one. Raises Refused."""
         self._forget_expired()
         if len(self._by_id) >= _MOST_TOKENS:
             refuse(errors.POLICY_VIOLATION)
@@ -115,7 +115,7 @@ class Tokens:
         return token
 
     def renew(self, who: Principal, password: bytes, period_ms: int) -> int:
-        """Let a token last longer and return until when. Raises Refused."""
+        """Renew a token and return its new expiry in ms since the epoch. Raises Refused."""
         token = self._owned(who, password)
         most_ms = MOST_LIFETIME_MS if self._state.release.has_zookeeper else FIRST_EXPIRY_MS
         period_ms = FIRST_EXPIRY_MS if period_ms < 0 else min(period_ms, most_ms)
@@ -123,7 +123,7 @@ class Tokens:
         return token.expires_ms
 
     def expire(self, who: Principal, password: bytes, period_ms: int) -> int:
-        """Let a token end, at once if the period is negative; return when. Raises Refused."""
+        """Set the expiry of a token, now if the period is negative; return it. Raises Refused."""
         token = self._owned(who, password)
         now_ms = self._state.timers.clock.wall_ms()
         if period_ms < 0:
@@ -135,7 +135,7 @@ class Tokens:
     def of(
         self, owners: Optional[List[Principal]], is_seen: Callable[[Token], bool]
     ) -> List[Token]:
-        """Return the tokens of owners, None for all, that somebody may see."""
+        """Return the tokens of owners, None for all, for which ``is_seen`` returns True."""
         self._forget_expired()
         return [
             token
@@ -144,7 +144,7 @@ class Tokens:
         ]
 
     def _owned(self, who: Principal, password: bytes) -> Token:
-        # Also one that has ended, until somebody creates or lists tokens.
+        # Expired tokens are found too, until tokens are next created or listed.
         for token in self._by_id.values():
             if hmac.compare_digest(token.password, bytes(password)):
                 if not token.may_renew(who):
@@ -161,5 +161,5 @@ class Tokens:
 
 
 def password_text(token: Token) -> str:
-    """Return the password with which SCRAM takes a token."""
+    """Return the password with which a client logs in over SCRAM."""
     return base64.b64encode(token.password).decode('ascii')

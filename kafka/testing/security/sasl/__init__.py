@@ -1,1 +1,1 @@
-"""How clients log in to an embedded broker over SASL: mechanisms, users, the way to a principal."""
+"""SASL logins to embedded brokers: mechanisms, users and the state of each login."""

@@ -1,8 +1,8 @@
-"""The way of one connection to a principal over SASL, and what all of a cluster's logins share.
+"""The SASL login of one connection, and the SASL settings that all logins of a cluster share.
 
-Owns what may be said when (KIP-43, KIP-152), how long a login lasts and how it is renewed on the
-connection (KIP-368). Answers are made in handlers/sasl.py, frames in connection.py; mechanisms are
-the neighbours here.
+A state machine of the allowed requests (KIP-43, KIP-152), the lifetime of a login and its renewal
+on the connection (KIP-368). Called by handlers/sasl.py, which makes the responses, and by
+connection.py, which reads the frames; the mechanisms are in the other modules of this folder.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ if TYPE_CHECKING:
     from kafka.testing.releases import BrokerRelease
     from kafka.testing.state import ClusterState
 
-#: A login is renewed no more often than that, in seconds.
+#: The minimal interval of re-authentications, in seconds.
 RENEW_SECONDS = 1.0
-#: Before a login no frame is longer ...
+#: The largest frame before a login ...
 MAX_TOKEN_BYTES = 524288
-#: ... and afterwards none than ``socket.request.max.bytes``.
+#: ... and after it (``socket.request.max.bytes``).
 MAX_REQUEST_BYTES = 104857600
 _USUAL = (PLAIN, SCRAM_256, SCRAM_512)
 
 
 class Sasl:
-    """How clients of a cluster log in. Passwords are not shown.
+    """The SASL settings of a cluster; ``repr`` does not show passwords.
 
-    Arguments: state: of the cluster; passwords: by user; mechanisms: that are offered.
+    Arguments: state: of the cluster; passwords: by user; mechanisms: those that brokers offer.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Sasl:
         return '<Sasl %s, %d users>' % (','.join(self.mechanisms), len(self._passwords))
 
     def begin(self, name: str) -> Mechanism:
-        """Return a new exchange of a mechanism that is offered."""
+        """Return a new exchange of one of the offered mechanisms."""
         if name == PLAIN:
             if self._state.release.version < (2, 0):
                 return OldPlain(self._passwords)
@@ -78,9 +78,10 @@ class Sasl:
 
 
 def chosen_mechanisms(release: BrokerRelease, wanted: Optional[Iterable[str]]) -> List[str]:
-    """Return the mechanisms that brokers offer; without a wish those with passwords.
+    """Return the mechanisms that brokers offer, by default those with passwords.
 
-    Raises ValueError for one that there is not, or not in this release; TypeError for a text.
+    Raises ValueError for an unknown mechanism, or one that the release does not have; TypeError
+    for a string.
     """
     if release.version < (0, 10):
         raise ValueError(
@@ -104,23 +105,23 @@ def chosen_mechanisms(release: BrokerRelease, wanted: Optional[Iterable[str]]) -
 
 
 def and_close(data: bytes, connection: Connection, go_on: Callable[[bytes], None]) -> None:
-    """Send an answer and close the connection."""
+    """Send a response and close the connection."""
     go_on(data)
     connection.close()
 
 
 class Stage(enum.Enum):
-    """How far a client is."""
+    """The stages of a login."""
 
     FRESH = 'fresh'  # connected
-    TOLD = 'told'  # knows the versions
-    STEPPING = 'stepping'  # has named a mechanism, whose tokens follow
+    TOLD = 'told'  # has received the API versions
+    STEPPING = 'stepping'  # has selected a mechanism; its tokens follow
     DONE = 'done'
-    OVER = 'over'  # is about to be disconnected
+    OVER = 'over'  # about to be disconnected
 
 
 class Move(enum.Enum):
-    """What brings it further."""
+    """The events that change the stage."""
 
     TELL = 'tell versions'
     AGREE = 'agree on a mechanism'
@@ -132,26 +133,26 @@ TRANSITIONS: Dict[Stage, Dict[Move, Stage]] = {
     Stage.FRESH: {Move.TELL: Stage.TOLD, Move.AGREE: Stage.STEPPING, Move.FAIL: Stage.OVER},
     Stage.TOLD: {Move.AGREE: Stage.STEPPING, Move.FAIL: Stage.OVER},
     Stage.STEPPING: {Move.FINISH: Stage.DONE, Move.FAIL: Stage.OVER},
-    # Once more, while it lasts (KIP-368).
+    # Re-authentication (KIP-368).
     Stage.DONE: {Move.AGREE: Stage.STEPPING, Move.FAIL: Stage.OVER},
     Stage.OVER: {Move.FAIL: Stage.OVER},
 }
 
 
 class Verdict(enum.Enum):
-    """What becomes of a request."""
+    """What happens to a request."""
 
     PASS = 'pass'
-    CLOSE = 'close'  # the connection, without an answer
-    REFUSE = 'refuse'  # as not in its place, and close
+    CLOSE = 'close'  # close the connection, without a response
+    REFUSE = 'refuse'  # respond with ILLEGAL_SASL_STATE, and close
 
 
 class Login:
-    """One connection's login.
+    """The login of one connection.
 
     Arguments: state: of the cluster.
-    Attributes: principal: who the client is, None until that is known; has_bare_tokens: whether
-    tokens come without headers now; by_token: whether a delegation token was shown.
+    Attributes: principal: that of the client, None until it is known; has_bare_tokens: whether
+    tokens come without request headers now; by_token: whether the login is by delegation token.
     """
 
     def __init__(self, state: ClusterState) -> None:
@@ -171,14 +172,14 @@ class Login:
 
     @property
     def sasl(self) -> Sasl:
-        """How clients log in."""
+        """The SASL settings of the cluster."""
         assert self._state.sasl is not None
         sasl: Sasl = self._state.sasl
         return sasl
 
     @property
     def is_done(self) -> bool:
-        """Whether the client is logged in, and not about to be once more."""
+        """Whether the client is logged in, and not in the middle of a re-authentication."""
         return self._stage is Stage.DONE
 
     @property
@@ -188,7 +189,7 @@ class Login:
 
     @property
     def max_frame_bytes(self) -> int:
-        """How long a request may be."""
+        """The largest request that is accepted now."""
         return MAX_REQUEST_BYTES if self._stage is Stage.DONE else MAX_TOKEN_BYTES
 
     def _move(self, move: Move) -> None:
@@ -197,10 +198,10 @@ class Login:
             raise AssertionError('cannot %s in stage %s' % (move.value, self._stage.value))
         self._stage = after
 
-    # ------------------------------------------------------------ what may be said
+    # ------------------------------------------------------------ allowed requests
 
     def judge(self, api_key: int) -> Verdict:
-        """Say what becomes of a request that has come."""
+        """Return what happens to a request in the current stage."""
         if self._stage is Stage.DONE:
             may_stay = api_key == ApiKey.SASL_HANDSHAKE and self.may_renew
             return Verdict.CLOSE if self.is_expired and not may_stay else Verdict.PASS
@@ -219,27 +220,27 @@ class Login:
         return self._stage is Stage.FRESH or self._state.release.version < (1, 0)
 
     def told_versions(self) -> None:
-        """Note that the client knows the versions."""
+        """Record that the client has received the API versions."""
         if self._stage is Stage.FRESH:
             self._move(Move.TELL)
 
     def refuse(self, call: Call[Any], response: Message) -> None:
-        """Answer a call that ends the login, after a while, and close the connection."""
+        """Answer a call that ends the login, after a delay, and close the connection."""
         call.deliveries.append(and_close)
         self._state.timers.later(
             self.failure_seconds, lambda: call.respond(response) if call.is_waiting else None
         )
 
-    # ------------------------------------------------------------ how long it lasts
+    # ------------------------------------------------------------ lifetime
 
     @property
     def is_expired(self) -> bool:
-        """Whether the login has ended."""
+        """Whether the lifetime of the login is over."""
         return self._ends_at is not None and self._now() > self._ends_at
 
     @property
     def may_renew(self) -> bool:
-        """Whether the client may log in once more: where logins end, once in a second."""
+        """Whether the client may re-authenticate: if logins expire, at most once a second."""
         recent = self._renewed_at is not None and self._now() < self._renewed_at + RENEW_SECONDS
         return self._ends_at is not None and not recent
 
@@ -247,28 +248,28 @@ class Login:
         return self._state.timers.clock.monotonic()
 
     def _lifetime_ms(self, mechanism: Mechanism) -> int:
-        """Return how long the login lasts from now on, 0 for ever."""
+        """Return the lifetime of a login from now on in ms, 0 for no limit."""
         limit = self._state.defaults.connections_max_reauth_ms
         if self._state.release.version < (2, 2):
             return 0
         left = remaining_ms(mechanism, self._state.timers.clock)
         if left is None:
             return limit
-        # Without a limit older brokers did not look at the end of a token either.
+        # Without a limit releases before 3.3 ignored the end of a token as well.
         return min(left, limit) if limit or self._state.release.version < (3, 3) else left
 
     @property
     def failure_seconds(self) -> float:
-        """How long the answer to a login that failed waits, before the connection closes."""
+        """The delay in seconds of the response to a failed login."""
         delay_ms = self._state.defaults.failed_authentication_delay_ms
         return delay_ms / 1000 if self._state.release.version >= (2, 1) else 0.0
 
     # ------------------------------------------------------------ steps
 
     def agree(self, name: str, is_bare: bool) -> bool:
-        """Take the mechanism that a client names; tell whether it is offered.
+        """Select the mechanism of a client; return True if brokers offer it.
 
-        Arguments: is_bare: whether its tokens come without headers.
+        Arguments: is_bare: whether its tokens come without request headers.
         """
         if name not in self.sasl.mechanisms:
             self.fail()
@@ -284,9 +285,9 @@ class Login:
         return True
 
     def step(self, token: bytes) -> Tuple[bytes, int]:
-        """Take a token; return the answer and how many ms the login lasts, 0 for ever or not yet.
+        """Process a token; return response bytes and the lifetime in ms, 0 for none or not done.
 
-        Raises LoginFailed, with the text for the client; LoginBroken.
+        Raises LoginFailed with the message for the client; LoginBroken.
         """
         mechanism = self._mechanism
         assert mechanism is not None
@@ -320,5 +321,5 @@ class Login:
         return lifetime_ms
 
     def fail(self) -> None:
-        """Note that nothing will come of it."""
+        """Record that the login has failed."""
         self._move(Move.FAIL)

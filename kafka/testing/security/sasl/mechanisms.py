@@ -1,7 +1,7 @@
-"""What a SASL mechanism is to an embedded broker, and PLAIN (RFC 4616, KIP-43).
+"""The base of SASL mechanisms of an embedded broker, and PLAIN (RFC 4616, KIP-43).
 
-Owns the common shape: tokens in, tokens out, and who it is in the end. SCRAM and OAUTHBEARER have
-modules of their own.
+An exchange processes tokens and yields the principal. SCRAM and OAUTHBEARER are in scram.py and
+oauthbearer.py.
 """
 
 from __future__ import annotations
@@ -15,23 +15,24 @@ PLAIN = 'PLAIN'
 SCRAM_256 = 'SCRAM-SHA-256'
 SCRAM_512 = 'SCRAM-SHA-512'
 OAUTHBEARER = 'OAUTHBEARER'
-#: With the first release that has each.
+#: The first release with each.
 SINCE = {PLAIN: (0, 10), SCRAM_256: (0, 10, 2), SCRAM_512: (0, 10, 2), OAUTHBEARER: (2, 0)}
 
 
 class LoginFailed(Exception):
-    """A client is not who it says. Brokers tell it the text, or nothing in particular if none."""
+    """The credentials are wrong. Brokers send the text, or a generic message if it is empty."""
 
 
 class LoginBroken(Exception):
-    """A token at which brokers stumble: they close the connection without a word."""
+    """A token on which brokers fail unexpectedly: they close the connection without a response."""
 
 
 class Mechanism:
-    """One exchange of one client.
+    """One exchange with one client.
 
-    Attributes: is_complete: whether it is known who the client is; user: who; expires_ms: until
-    when, in ms since the epoch, None for ever; is_by_token: whether by a delegation token.
+    Attributes: is_complete: whether the client is authenticated; user: its name; principal: its
+    principal; expires_ms: when its credentials expire, in ms since the epoch, None for never;
+    is_by_token: whether a delegation token was used.
     """
 
     def __init__(self) -> None:
@@ -45,18 +46,18 @@ class Mechanism:
         return '<%s %s>' % (type(self).__name__, self.user if self.is_complete else 'unfinished')
 
     def step(self, token: bytes) -> bytes:
-        """Take a token and return the answer, empty for none. Raises LoginFailed."""
+        """Process a token and return the response, which may be empty. Raises LoginFailed."""
         raise NotImplementedError
 
     def finish(self, user: str, principal: str = '') -> None:
-        """Note who the client is."""
+        """Record the authenticated user."""
         self.is_complete = True
         self.user = user
         self.principal = principal or 'User:' + user
 
 
 class Plain(Mechanism):
-    """User and password in one token.
+    """PLAIN: user and password in one token.
 
     Arguments: passwords: by user.
     """
@@ -66,7 +67,7 @@ class Plain(Mechanism):
         self._passwords = passwords
 
     def step(self, token: bytes) -> bytes:
-        """Take the only token there is."""
+        """Process the only token."""
         try:
             parts = self.parts(token.decode('utf-8'))
         except UnicodeDecodeError:
@@ -88,20 +89,20 @@ class Plain(Mechanism):
         return b''
 
     def parts(self, token: str) -> List[str]:
-        """Return what a token is made of."""
+        """Return the parts of a token."""
         return token.split('\0')
 
 
 class OldPlain(Plain):
-    """PLAIN before 2.0, which overlooked what is empty at the end."""
+    """PLAIN before 2.0, which ignored empty parts at the end."""
 
     def parts(self, token: str) -> List[str]:
-        """Return what a token is made of."""
+        """Return the parts of a token."""
         return token.rstrip('\0').split('\0')
 
 
 def remaining_ms(mechanism: Mechanism, clock: Clock) -> Optional[int]:
-    """Return how long what a client has shown is still good, None for ever."""
+    """Return how long the credentials of a client are still valid in ms, None for no limit."""
     if mechanism.expires_ms is None:
         return None
     return max(0, mechanism.expires_ms - clock.wall_ms())

@@ -1,7 +1,7 @@
-"""OAUTHBEARER as an embedded broker has it (RFC 7628, KIP-255): tokens that nobody has signed.
+"""OAUTHBEARER of an embedded broker (RFC 7628, KIP-255), with unsigned tokens.
 
-They are taken as Kafka's own validator for development takes them: a JWT of algorithm ``none``
-whose ``sub`` is the user, with the time of its end. Whoever makes one is let in.
+Accepts what Kafka's own validator for development accepts: a JWT with algorithm ``none`` whose
+``sub`` is the user, with an expiry. Any client can make such a token.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _REFUSED = b'{"status":"invalid_token"}'
 
 
 class OAuthBearer(Mechanism):
-    """One login. Arguments: clock: that tells which tokens have ended."""
+    """One login. Arguments: clock: for the expiry of tokens."""
 
     def __init__(self, clock: Clock) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class OAuthBearer(Mechanism):
         self._reason = ''
 
     def step(self, token: bytes) -> bytes:
-        """Take the token; one that is not good is told in an answer, which the client confirms."""
+        """Process the token; a bad one is reported in a response, which the client confirms."""
         if self._reason and bytes(token) == _GO_ON:
             raise LoginFailed(self._reason)
         self._reason = ''
@@ -62,7 +62,7 @@ class OAuthBearer(Mechanism):
         return b''
 
     def _checked(self, token: str) -> Dict[str, Any]:
-        """Return the claims of a token. Raises ValueError, saying why, if it is not good."""
+        """Return the claims of a token. Raises ValueError with the reason if it is invalid."""
         parts = token.split('.')
         if len(parts) != 3:
             raise ValueError('a token has three parts')
@@ -101,7 +101,7 @@ def _decoded(part: str) -> Dict[str, Any]:
 
 
 def unsigned_token(user: str, expires_ms: int, issued_ms: int = 0) -> str:
-    """Return a token of a user that is taken here; times in ms since the epoch."""
+    """Return an unsigned token of a user; times in ms since the epoch."""
     claims: Dict[str, Any] = {'sub': user, 'exp': expires_ms / 1000}
     if issued_ms:
         claims['iat'] = issued_ms / 1000

@@ -1,8 +1,7 @@
-"""SCRAM-SHA-256 and SCRAM-SHA-512 as an embedded broker has them (RFC 5802, RFC 7677, KIP-84).
+"""SCRAM-SHA-256 and SCRAM-SHA-512 of an embedded broker (RFC 5802, RFC 7677, KIP-84).
 
-Delegation tokens log in with it too: their id stands for the user and their HMAC for the password
-(KIP-48), which a client says by the extension ``tokenauth``. Channel binding is not looked at, as
-in Kafka.
+Also for delegation tokens (KIP-48), with the token id as user and the HMAC as password, which a
+client indicates with the extension ``tokenauth``. Channel binding is ignored, as in Kafka.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from kafka.testing.security.tokens import password_text
 if TYPE_CHECKING:
     from kafka.testing.state import ClusterState
 
-# A name in which a comma and an equals sign are written as =2C and =3D.
+# A name in which comma and equals sign are written as =2C and =3D.
 _NAME = r'(?:[^\x00,=]|=2C|=3D)+'
 _FIRST = re.compile(
     r'n,(?:a=(?P<authorized>%s))?,(?:m=[^,]*,)?n=(?P<name>%s),r=(?P<nonce>[!-+\--~]+)'
@@ -37,7 +36,7 @@ _BY_TOKEN = re.compile(r',tokenauth=true(?:,|$)', re.IGNORECASE)
 class Scram(Mechanism):
     """One login.
 
-    Arguments: name: of the mechanism; state: where the credentials are.
+    Arguments: name: of the mechanism; state: has the credentials.
     """
 
     def __init__(self, name: str, state: ClusterState) -> None:
@@ -51,7 +50,7 @@ class Scram(Mechanism):
         self._messages = ''
 
     def step(self, token: bytes) -> bytes:
-        """Take the first token, then the last."""
+        """Process the first token, then the last."""
         try:
             text = token.decode('utf-8')
         except UnicodeDecodeError:
@@ -71,7 +70,7 @@ class Scram(Mechanism):
             credentials = self._state.scram.get(self._user, {})
             self._credential = credentials.get(NUMBERS[self._name])
         if self._credential is None:
-            raise LoginFailed  # that there is no such user is not told
+            raise LoginFailed  # the client does not learn that the user is unknown
         if _unescaped(found.group('authorized') or '') not in ('', self._user):
             raise LoginFailed('Authentication failed: the authorization id is not the username')
         own = base64.b64encode(self._state.chance.getrandbits(144).to_bytes(18, 'big'))

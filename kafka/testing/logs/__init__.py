@@ -1,1 +1,1 @@
-"""The log of a partition in memory or in files: formats, appending, retention, compaction."""
+"""The log of a partition, in memory or in files: formats, appending, retention, compaction."""

@@ -1,10 +1,10 @@
-"""Appending to a partition: sequences, offsets, whoever waits for data, and the limit of memory.
+"""Appending validated batches and transaction markers to a partition.
 
-Owns the steps from checked batches to what lies in the log, for clients' records and for markers of
-transactions, and the rule for the limit: all logs that lie in memory take at most
-``Defaults.log_bytes_limit`` bytes together. Beyond it the oldest batches of the largest log are
-deleted, as ``retention.bytes`` would; those of topics that are only compacted stay. What has no
-room even then is KAFKA_STORAGE_ERROR, as is what a disk does not take.
+Called by handlers/produce.py, handlers/producers.py and the transaction coordinator. Checks
+sequences, assigns offsets, wakes waiting fetches, and enforces the memory limit: all logs in memory
+take at most ``Defaults.log_bytes_limit`` bytes together. Above it the oldest batches of the largest
+log are deleted, as with ``retention.bytes``, except those of topics that are only compacted. If
+that does not suffice, or a disk write fails, the error is KAFKA_STORAGE_ERROR.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ logger = logging.getLogger(__name__)
 _MARKER_KEY = struct.Struct('>hh')
 _MARKER_VALUE = struct.Struct('>hi')
 
-#: All logs are measured when so large a part of the limit was appended.
+#: The logs are measured again after appends of this fraction of the limit.
 _MEASURED_PARTS = 16
 
 
 class AppendedAt(NamedTuple):
-    """Where records lie now; ``append_time_ms`` is -1 but for a repeat, which has its own."""
+    """The base offset of appended records; ``append_time_ms`` is -1 except for a duplicate."""
 
     base_offset: int
     append_time_ms: int = -1
@@ -43,9 +43,9 @@ class AppendedAt(NamedTuple):
 def append(
     state: ClusterState, waiting: Waiting, partition: Partition, batches: Sequence[Batch]
 ) -> Union[AppendedAt, int]:
-    """Append batches; return where the first lies, -1 for none at all, or the code of an error.
+    """Append batches; return the base offset of the first, -1 without batches, or an error code.
 
-    A batch that its producer sends once more is not appended again; where it lies is told.
+    A duplicate of an earlier batch is not appended again; the result is that of the first time.
     """
     now_ms = state.timers.clock.wall_ms()
     release = state.release.version
@@ -87,9 +87,9 @@ def append_marker(
     commit: bool,
     coordinator_epoch: int = 0,
 ) -> int:
-    """Append the marker that ends a transaction; return NONE or the code of an error.
+    """Append the marker that ends a transaction; return NONE or an error code.
 
-    After KAFKA_STORAGE_ERROR it may be tried again.
+    After KAFKA_STORAGE_ERROR the call can be repeated.
     """
     states = partition.producers
     error = producer_states.check_marker(states, producer_id, producer_epoch, coordinator_epoch)
@@ -137,12 +137,12 @@ def _touch(waiting: Waiting, partition: Partition, now_ms: int) -> None:
     waiting.touch(('partition', partition.topic, partition.index))
 
 
-# ---------------------------------------------------------------- the limit
+# ---------------------------------------------------------------- memory limit
 
 
 def _has_room(state: ClusterState, batches: Sequence[Batch]) -> bool:
-    """Make room for batches where that is needed; return whether there is any."""
-    if state.storage is not None:  # they go to the disk
+    """Make room for batches if needed; return True if there is enough."""
+    if state.storage is not None:  # they are written to disk
         return True
     limit = state.defaults.log_bytes_limit
     part = limit // _MEASURED_PARTS
@@ -159,7 +159,7 @@ def _has_room(state: ClusterState, batches: Sequence[Batch]) -> bool:
 def _shrink(state: ClusterState, most_bytes: int) -> bool:
     """Delete the oldest batches of the largest log until all logs are small enough.
 
-    Returns whether they are: compacted topics keep what they have.
+    Returns True if they are: compacted topics are not reduced.
     """
     partitions = list(state.partitions())
     excess = sum(each.log.memory_bytes for each in partitions) - most_bytes
@@ -172,7 +172,7 @@ def _shrink(state: ClusterState, most_bytes: int) -> bool:
     while excess > 0 and largest and largest[0][0]:
         size, key = largest[0]
         log = logs[key].log
-        # Half of it at a time: another one may be the largest then.
+        # Half of it at a time: then another log may be the largest.
         log.delete_before(log.offset_after(min(excess, max(1, log.size_bytes // 2))))
         excess += size + log.memory_bytes
         heapreplace(largest, (-log.memory_bytes, key))

@@ -1,11 +1,10 @@
-"""Compaction of a log by key, as the cleaner of brokers does it.
+"""Compaction of a log by key, as by the log cleaner of brokers.
 
-Owns what is left of the closed segments of a log: of each key the last record, tombstones and
-markers of transactions until their time is over, and nothing of aborted transactions. Offsets stay
-what they are, batches keep their codec and their format, and the last batch of a producer stays,
-empty if need be, so that its sequence is known. Follows KIP-98, KIP-534 (``delete.retention.ms``
-counts from the first cleaning, from 3.1 on) and KIP-58. When a log is compacted is retention.py's
-business.
+Called by retention.py. Of the closed segments of a log it retains the last record of each key,
+tombstones and transaction markers until their delete horizon, and no aborted records. Offsets do
+not change, batches keep codec and format, and the last batch of a producer is retained, empty if
+need be, so that its sequence is known. Follows KIP-58, KIP-98 and KIP-534 (from 3.1 on
+``delete.retention.ms`` counts from the first cleaning).
 """
 
 from __future__ import annotations
@@ -32,12 +31,12 @@ from kafka.testing.logs.log_settings import LogSettings
 from kafka.testing.logs.partition_log import Batch, PartitionLog
 from kafka.testing.logs.producer_states import States
 
-#: Since then a batch says itself from when on its tombstones may go.
+#: From this release on a batch has its delete horizon.
 _HORIZON_SINCE = (3, 1)
 
 
 class _Raw(NamedTuple):
-    """A record of a batch of magic 2 as it lies there: the rest begins at its offset."""
+    """A record of a batch of magic 2, encoded; ``rest`` begins with its offset delta."""
 
     offset: int
     timestamp_delta: int
@@ -48,12 +47,12 @@ class _Raw(NamedTuple):
 
 
 class _Task(NamedTuple):
-    """What a run of the cleaner goes by."""
+    """The parameters and findings of one run."""
 
     latest: Dict[bytes, int]  # of each key
-    end_offset: int  # behind which everything stays
+    end_offset: int  # batches from here on are retained
     aborted: Dict[int, List[Tuple[int, int]]]  # by producer, first offset and that of the marker
-    open_producers: Set[int]  # whose transaction has records and no marker yet
+    open_producers: Set[int]  # with records and no marker yet
     with_data: Set[Tuple[int, int]]  # producer and marker of transactions with records
     last_of_producers: Set[Tuple[int, int]]  # producer and offset of its last record
     now_ms: int
@@ -62,7 +61,7 @@ class _Task(NamedTuple):
 
 
 def is_dirty(log: PartitionLog, settings: LogSettings) -> bool:
-    """Tell whether so much of the closed segments is new that a cleaner would begin."""
+    """Return True if more than the minimal ratio of the closed segments is not cleaned yet."""
     clean = dirty = 0
     for position in range(len(log.segments) - 1):
         size = log.segment_bytes(position)
@@ -131,17 +130,17 @@ def compact(
 
 
 def _forget_markers(log: PartitionLog, before: List[Batch], after: List[Batch]) -> None:
-    """Forget aborted transactions whose marker is gone."""
+    """Drop aborted transactions whose marker was removed."""
     left = {batch.last_offset for batch in after if batch.is_control}
     gone = {batch.last_offset for batch in before if batch.is_control} - left
     log.aborted = [each for each in log.aborted if each.last_offset not in gone]
 
 
-# ---------------------------------------------------------------- what there is
+# ---------------------------------------------------------------- first pass
 
 
 def _look_at(batches: List[Batch], task: _Task) -> None:
-    """Note the last offset of each key, and which transactions have records."""
+    """Collect the last offset of each key, and the transactions that have records."""
     for batch in batches:
         if batch.is_control:
             if batch.producer_id in task.open_producers:
@@ -163,7 +162,7 @@ def _keys(batch: Batch) -> List[Tuple[int, Optional[bytes]]]:
             return [(record.offset, record.key) for record in _records(batch)]
         parts = MemoryRecords(batch.data)
         return [(record.offset, record.key) for part in parts for record in part]
-    except UnsupportedCodecError:  # the package for its codec is missing here: all of it stays
+    except UnsupportedCodecError:  # the package of the codec is missing: the batch is retained
         return []
 
 
@@ -174,14 +173,14 @@ def _is_aborted(batch: Batch, task: _Task) -> bool:
     return any(first <= batch.base_offset <= last for first, last in ranges)
 
 
-# ---------------------------------------------------------------- what is left
+# ---------------------------------------------------------------- second pass
 
 
 def _cleaned(batch: Batch, task: _Task, is_old: bool) -> List[Batch]:
-    """Return what is left of a batch: one batch, or none.
+    """Return what is retained of a batch: one batch, or none.
 
-    Arguments: is_old: whether the segment was cleaned before and is so old that its tombstones may
-        go, where batches do not tell.
+    Arguments: is_old: whether the segment was cleaned before and its tombstones may be removed,
+        for batches without a delete horizon.
     """
     if batch.last_offset >= task.end_offset:
         return [batch]
@@ -225,7 +224,7 @@ def _stays(record: _Raw, task: _Task, is_over: bool) -> bool:
 def _cleaned_marker(
     batch: Batch, task: _Task, horizon: Optional[int], is_over: bool
 ) -> List[Batch]:
-    """Keep the marker of a transaction as long as it has records, and then for a while."""
+    """Retain the marker of a transaction as long as it has records, then until its horizon."""
     if (batch.producer_id, batch.last_offset) in task.with_data:
         return [batch]
     if is_over:
@@ -264,7 +263,7 @@ def _cleaned_set(batch: Batch, task: _Task, is_old: bool) -> List[Batch]:
 
 
 def _records(batch: Batch) -> List[_Raw]:
-    """Return the records of a batch, without looking further into them than is needed."""
+    """Return the records of a batch, decoded only as far as needed."""
     header = BatchHeader._make(HEADER.unpack_from(batch.data))
     if not header.record_count:
         return []
@@ -295,9 +294,9 @@ def _records(batch: Batch) -> List[_Raw]:
 
 
 def _rebuilt(batch: Batch, records: List[_Raw], horizon_ms: Optional[int]) -> Batch:
-    """Return a batch with these records only, and with a time for its tombstones if one is given.
+    """Return a batch with only these records, and with a delete horizon if one is given.
 
-    That stands in the place of the first timestamp, so that the others count from it then.
+    The horizon takes the place of the base timestamp, so that the deltas count from it then.
     """
     header = BatchHeader._make(HEADER.unpack_from(batch.data))
     attributes, base = header.attributes, header.base_timestamp

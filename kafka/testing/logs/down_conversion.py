@@ -1,8 +1,7 @@
-"""Batches in an older format for fetchers that know no newer one, as brokers from 0.10 to 3.9 do.
+"""Conversion of batches to older formats for fetches of old versions, as in brokers 0.10 to 3.9.
 
-Owns the conversion and the memory of what was converted last, so that the next reader of the same
-batch costs nothing. Which format a reader gets is the fetch handler's business. Each batch keeps
-its codec.
+Called by handlers/fetch.py, which chooses the format. Converted batches are cached, so that the
+next consumer of the same batch costs nothing. Each batch keeps its codec.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ from kafka.testing.logs.partition_log import Batch
 
 _FILLING = struct.Struct('>qi').pack  # base offset, length
 _SHORTEST_BATCH = 61
-#: How much the memory may hold of what was converted.
+#: The limit of the cache.
 MOST_BYTES = 32 * 1024 * 1024
 
 
 def filled_up(converted: bytes, size: int) -> bytes:
-    """Return converted records as brokers from 2.0 on send them: the size is told first (KIP-283).
+    """Return converted records padded or cut to ``size``, which brokers from 2.0 on send first.
 
-    What is missing is a piece of a batch too long for any reader; what is too much is cut off.
+    The padding is the beginning of a batch that is larger than any limit (KIP-283).
     """
     missing = size - len(converted)
     if missing <= 0:
@@ -37,18 +36,18 @@ def filled_up(converted: bytes, size: int) -> bytes:
 
 
 class HeadersError(Exception):
-    """Records have headers, which brokers before 1.0 cannot leave out."""
+    """Records have headers, which brokers before 1.0 cannot drop."""
 
 
 class DownConverter:
     """Converts batches.
 
-    Arguments: takes_headers: leaves out the headers of records; they are an error otherwise.
+    Arguments: takes_headers: whether headers of records are dropped; else they are an error.
     """
 
     def __init__(self, *, takes_headers: bool = True) -> None:
         self._takes_headers = takes_headers
-        # By batch and magic; the batch is held, so that no other one gets its id.
+        # By batch and magic; the batch is kept as well, so that no other object gets its id.
         self._known: OrderedDict[Tuple[int, int], Tuple[bytes, bytes]] = OrderedDict()
         self._size_bytes = 0
 
@@ -60,8 +59,8 @@ class DownConverter:
     ) -> Optional[bytes]:
         """Return the batches from an offset on that fit into ``max_bytes`` before the conversion.
 
-        None where not even the first does. Raises UnsupportedCodecError for zstd, which the older
-        formats have not, and HeadersError.
+        None if not even the first does. Raises UnsupportedCodecError for zstd, which older formats
+        do not have, and HeadersError.
         """
         parts: List[bytes] = []
         fits = False
@@ -77,9 +76,9 @@ class DownConverter:
         return b''.join(parts) if fits else None
 
     def convert_set(self, data: bytes, magic: int) -> bytes:
-        """Return the whole messages of a set, which may be cut off; ``data`` if there are none.
+        """Return the complete messages of a set, which may be cut off; ``data`` if there are none.
 
-        So 0.10 does it: all get the codec of the first.
+        As in 0.10: all messages get the codec of the first one.
         """
         parts = list(MemoryRecords(data))
         messages: List[MessageFields] = [record[:4] for part in parts for record in part]

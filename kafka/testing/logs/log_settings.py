@@ -1,7 +1,6 @@
-"""What the settings of a topic mean for its logs: formats, limits, timestamps, compaction.
+"""The configs of a topic decoded for its logs: formats, limits, timestamps, compaction.
 
-Owns the reading of those settings only. What is set, and what the release sets by itself, is
-:func:`kafka.testing.settings.configs.topic_config`'s business.
+The effective values are those of :func:`kafka.testing.settings.configs.topic_config`.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from kafka.codec import CODEC_NAMES
 from kafka.testing.settings.configs import BROKER, topic_config
 from kafka.testing.state import ClusterState
 
-#: Different settings of topics whose meaning is kept.
+#: The size of the cache of decoded configs.
 _MOST_KNOWN = 1000
 
 _FOREVER = 2**63 - 1
@@ -23,10 +22,10 @@ _CODECS['uncompressed'] = 0
 
 
 class LogSettings(NamedTuple):
-    """The settings of a topic.
+    """The decoded configs of a topic.
 
-    ``codec`` is None where batches stay as the producer compressed them; ``before_ms`` and
-    ``after_ms`` say how far a timestamp may be away from the broker's clock.
+    ``codec`` is None if batches keep that of the producer; ``before_ms`` and ``after_ms`` limit
+    how far a timestamp may be before and after the broker's clock.
     """
 
     magic: int
@@ -40,7 +39,7 @@ class LogSettings(NamedTuple):
     min_insync_replicas: int
     segment_bytes: int = 1 << 30
     segment_ms: int = _FOREVER
-    retention_bytes: int = -1  # of a partition; without limit if it is negative, as the next one
+    retention_bytes: int = -1  # of a partition; negative for no limit, as the next one
     retention_ms: int = -1
     delete_retention_ms: int = 24 * 3600 * 1000
     min_compaction_lag_ms: int = 0
@@ -48,8 +47,8 @@ class LogSettings(NamedTuple):
 
 
 def log_settings(state: ClusterState, topic: str) -> LogSettings:
-    """Return the settings of a topic that exists."""
-    # They are wanted for each batch: looking them all up takes as long as appending it.
+    """Return the settings of an existing topic."""
+    # Needed for each batch: looking them all up takes as long as appending it, therefore cached.
     own, of_brokers = state.topics[topic].configs, state.configs.get((BROKER, ''), {})
     key = tuple(own.items()), tuple(of_brokers.items())
     known: Optional[LogSettings] = state.log_settings.get(key)
@@ -69,7 +68,7 @@ def _looked_up(state: ClusterState, topic: str) -> LogSettings:
     if version >= (3, 6):
         before_ms = int(setting('message.timestamp.before.max.ms'))
         after_ms = int(setting('message.timestamp.after.max.ms'))
-        if version < (4, 0):  # the setting before KIP-937 holds where the new ones say nothing
+        if version < (4, 0):  # before KIP-937 the older config is the default of both
             difference_ms = int(setting('message.timestamp.difference.max.ms'))
             before_ms = difference_ms if before_ms == _FOREVER else before_ms
             after_ms = difference_ms if after_ms == _FOREVER else after_ms
@@ -101,7 +100,7 @@ def _looked_up(state: ClusterState, topic: str) -> LogSettings:
 
 
 def _magic(state: ClusterState, topic: str) -> int:
-    """Return the format that a topic is kept in; from 3.0 on there is one left."""
+    """Return the message format of a topic; from 3.0 on only one is left."""
     release = state.release
     if release.version < (0, 10) or release.version >= (3, 0):
         return release.highest_magic

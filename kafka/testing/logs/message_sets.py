@@ -1,10 +1,10 @@
-"""Message sets of magic 0 and 1 as brokers of 0.8 to 0.10 keep them: offsets, wrappers, positions.
+"""Message sets of magic 0 and 1 as stored by brokers 0.8 to 0.10: offsets, wrappers, positions.
 
-Owns the bytes of such sets in the log. A stored piece is a row of plain messages or one wrapper; it
-gets its offsets when it is appended (:func:`renumbered`), and readers may begin inside of a row
-(:func:`position_of`). Inside a wrapper of magic 0 offsets are absolute, so that it is
-compressed anew for each place; in magic 1 they are relative and only the wrapper's own changes
-(KIP-31). Whether a set may be stored is produced_batches.py's business.
+Called by the logs. A stored piece is a sequence of plain messages or one wrapper. It gets its
+offsets when it is appended (:func:`renumbered`), and a read may begin inside a sequence
+(:func:`position_of`). In a wrapper of magic 0 the inner offsets are absolute, so that it has to be
+compressed again; in magic 1 they are relative and only the wrapper's own offset changes (KIP-31).
+produced_batches.py validates the sets.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ATTRIBUTES_AT = 17
 
 
 def is_wrapper(data: bytes) -> bool:
-    """Tell whether a stored piece of magic 0 or 1 is a wrapper."""
+    """Return True if a stored piece of magic 0 or 1 is a wrapper."""
     return bool(data[_ATTRIBUTES_AT] & CODEC_MASK)
 
 
@@ -63,7 +63,7 @@ def _rewrapped(data: bytes, base: int) -> bytes:
 
 
 def position_of(data: bytes, offset: int) -> int:
-    """Return where in a stored piece the first entry begins that ends at ``offset`` or later."""
+    """Return the position in a stored piece of the first entry that ends at ``offset`` or later."""
     if is_wrapper(data):
         return 0
     head, end = _HEAD.unpack_from, len(data)
@@ -82,7 +82,7 @@ def entry_bytes(data: bytes, pos: int) -> int:
 
 
 def encoded(messages: List[MessageFields], magic: int, codec: int, timestamp_type: int) -> bytes:
-    """Encode a message set, without codec where the package for it is missing."""
+    """Encode a message set, uncompressed if the package of the codec is not installed."""
     try:
         return encode_message_set(messages, magic, codec, timestamp_type=timestamp_type)
     except MissingCodecError:
@@ -90,9 +90,9 @@ def encoded(messages: List[MessageFields], magic: int, codec: int, timestamp_typ
 
 
 def with_append_time(messages: List[MessageFields], codec: int, now_ms: int) -> bytes:
-    """Encode a set of magic 1 that was written now; inside of a wrapper messages keep their times.
+    """Encode a set of magic 1 with append time; in a wrapper the inner messages keep their times.
 
-    The wrapper says which time counts (KIP-32).
+    The timestamp type of the wrapper says which one is valid (KIP-32).
     """
     wrapper = encoded(messages, 1, codec, 0)
     if not is_wrapper(wrapper):

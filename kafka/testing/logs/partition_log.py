@@ -1,11 +1,10 @@
-"""The log of one partition: batches in the order of their offsets, and what is known about them.
+"""The log of one partition in memory: batches by offset, with their indexes.
 
-Owns: giving offsets to batches, finding and cutting them for a fetch, finding offsets by timestamp,
-the start of the log, leader epochs (KIP-101), aborted transactions and the last stable offset
-(KIP-98), and the segments by which old batches go. Does not own: whether a batch may be appended
-(produced_batches.py, producer_states.py), when a segment is full or old (retention.py), who leads
-the partition, how formats are converted, and what is inside message sets of magic 0 and 1
-(message_sets.py). Batches lie in memory; those of stored_log.py in files.
+Assigns offsets, reads batches for fetches, finds offsets by timestamp; has the log start offset,
+leader epochs (KIP-101), aborted transactions and the last stable offset (KIP-98), and the segments
+that are deleted as a whole. Batches are validated by produced_batches.py and producer_states.py;
+retention.py decides when segments roll and expire. The base of stored_log.py, whose batches are in
+files.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from kafka.record.util import Buffer
 from kafka.testing.logs import message_sets
 
 NO_TIMESTAMP = -1
-#: What Python takes for a batch beside its bytes.
+#: The estimated memory of a batch in Python besides its bytes.
 BATCH_BYTES = 400
 
 _START = struct.Struct('>qii').pack  # of a batch of magic 2: offset, length, leader epoch
@@ -28,11 +27,10 @@ _DISTANCE_AT = 23
 
 
 class Batch(NamedTuple):
-    """A batch as it lies in the log, or is about to.
+    """A batch that is stored in the log, or is to be appended.
 
-    ``data`` is the batch on the wire, in magic 0 and 1 a wrapper or a row of plain messages. Of one
-    that is about to be appended the first offset is that of its first record in its own counting:
-    the log moves it.
+    ``data`` is the encoded batch, in magic 0 and 1 a wrapper or a sequence of plain messages. Of a
+    batch to be appended the offsets count from its own first record: append() moves them.
     """
 
     base_offset: int
@@ -48,7 +46,7 @@ class Batch(NamedTuple):
 
 
 class AbortedTransaction(NamedTuple):
-    """What a reader of committed records has to leave out."""
+    """An aborted transaction, which read_committed consumers filter."""
 
     producer_id: int
     first_offset: int
@@ -56,17 +54,17 @@ class AbortedTransaction(NamedTuple):
 
 
 class EpochStart(NamedTuple):
-    """Where a leader epoch begins."""
+    """The start offset of a leader epoch."""
 
     epoch: int
     start_offset: int
 
 
 class Segment:
-    """A part of a log that grows old and goes as a whole.
+    """A part of the log that is deleted as a whole.
 
-    Attributes: base_offset: where it begins; place: the same in the bytes of the log since it was
-    made; first_timestamp, max_timestamp: of its first batch and of all, -1 for none; opened_ms,
+    Attributes: base_offset: its first offset; place: the same in bytes since the log was created;
+    first_timestamp, max_timestamp: of its first batch and of all, -1 for none; opened_ms,
     modified_ms: when it got its first batch and, once it is closed, its last.
     """
 
@@ -98,23 +96,23 @@ class PartitionLog:
         self.start_offset = 0
         self.end_offset = 0
         self.size_bytes = 0
-        #: When something was appended last, in ms; before the first time it is just not 0.
+        #: The time of the last append, in ms; not 0 before the first.
         self.modified_ms = 1
         self.epochs: List[EpochStart] = []
         self.aborted: List[AbortedTransaction] = []
         self.open_transactions: Dict[int, int] = {}  # producer id -> its first offset
         self._batches: List[Batch] = []
-        # Columns of the batches, for bisect: offsets, where each begins in the bytes of the whole
-        # log since it was made, and the largest timestamp up to each.
+        # Columns of the batches, for bisect: offsets, the position of each in bytes since the log
+        # was created, and the largest timestamp up to each.
         self._bases: MutableSequence[int] = []
         self._lasts: MutableSequence[int] = []
         self._places: MutableSequence[int] = []
         self._tops: MutableSequence[int] = []
         self._end_place = 0
-        #: Oldest first; the last one is written to.
+        #: Oldest first; the last one is active.
         self.segments: List[Segment] = [Segment(0, 0, 1)]
         self.active = self.segments[0]
-        #: Up to where it was compacted.
+        #: The offset up to which the log was compacted.
         self.cleaned_offset = 0
 
     def __repr__(self) -> str:
@@ -127,7 +125,7 @@ class PartitionLog:
     # ------------------------------------------------------------ writing
 
     def append(self, batch: Batch, leader_epoch: int) -> int:
-        """Append a batch behind the last one and return the offset that its first record got."""
+        """Append a batch at the end and return the offset of its first record."""
         base = self.end_offset
         stored = _moved(batch, base, leader_epoch)
         self._keep(stored)
@@ -151,11 +149,11 @@ class PartitionLog:
         return base
 
     def _keep(self, stored: Batch) -> None:
-        """Put a batch where it lies from now on."""
+        """Store a batch."""
         self._batches.append(stored)
 
     def note_epoch(self, leader_epoch: int) -> None:
-        """Note that a leader of this epoch writes from the end of the log on, as it does first."""
+        """Record a leader epoch that begins at the end of the log."""
         epochs = self.epochs
         if epochs and epochs[-1].epoch >= leader_epoch:
             return
@@ -170,13 +168,13 @@ class PartitionLog:
         return offset
 
     def _note_end(self, producer_id: int, offset: int, commit: bool) -> None:
-        """Note a marker that lies at an offset."""
+        """Record a marker at an offset."""
         first = self.open_transactions.pop(producer_id, None)
         if first is not None and not commit:
             self.aborted.append(AbortedTransaction(producer_id, first, offset))
 
     def delete_before(self, offset: int) -> None:
-        """Let the log begin at an offset; batches that end before it go."""
+        """Move the log start offset; batches that end before it are deleted."""
         self.start_offset = max(self.start_offset, min(offset, self.end_offset))
         gone = bisect_left(self._lasts, self.start_offset)
         self.size_bytes -= sum(len(batch.data) for batch in self._batches[:gone])
@@ -188,7 +186,7 @@ class PartitionLog:
         self._forget_before_start()
 
     def _forget_before_start(self) -> None:
-        """Forget segments and aborted transactions that end before the start of the log."""
+        """Drop segments and aborted transactions that end before the log start offset."""
         segments = self.segments
         while len(segments) > 1 and segments[1].base_offset <= self.start_offset:
             del segments[0]
@@ -197,7 +195,7 @@ class PartitionLog:
     # ------------------------------------------------------------ segments
 
     def roll(self, now_ms: int) -> None:
-        """Begin a new segment, unless the one that is written to is empty."""
+        """Begin a new segment, unless the active one is empty."""
         if self.active.base_offset < self.end_offset:
             self.active.modified_ms = self.modified_ms
             self.active = Segment(self.end_offset, self._end_place, now_ms)
@@ -205,16 +203,16 @@ class PartitionLog:
 
     @property
     def memory_bytes(self) -> int:
-        """About what it takes of the memory."""
+        """The estimate of the memory that the log takes."""
         return self.size_bytes + BATCH_BYTES * len(self._batches)
 
     @property
     def active_bytes(self) -> int:
-        """How much lies in the segment that is written to."""
+        """The size of the active segment."""
         return self._end_place - self.active.place
 
     def segment_bytes(self, position: int) -> int:
-        """Return how much lies in a segment, by its position among them."""
+        """Return the size of a segment, by its position in ``segments``."""
         if not self._places:
             return 0
         is_active = position + 1 == len(self.segments)
@@ -222,10 +220,10 @@ class PartitionLog:
         return max(0, end - max(self.segments[position].place, self._places[0]))
 
     def replace(self, base_offset: int, batches: List[Batch]) -> None:
-        """Put other batches into a segment, as a cleaner does; they have their offsets.
+        """Replace the batches of a segment after compaction; they have their offsets.
 
-        Arguments: base_offset: of a segment that is not written to any more; batches: without any
-            it is removed.
+        Arguments: base_offset: of a closed segment; batches: if there are none, the segment is
+            removed.
         """
         position = self._position_of(base_offset)
         first, end = self._range_of(position)
@@ -242,21 +240,21 @@ class PartitionLog:
         self._move_segments(position, shift, bool(batches))
 
     def _position_of(self, base_offset: int) -> int:
-        """Return which segment begins at an offset. Raises IndexError for the active one."""
+        """Return the position of a segment. Raises IndexError for the active one."""
         for position, segment in enumerate(self.segments[:-1]):
             if segment.base_offset == base_offset:
                 return position
         raise IndexError('no closed segment begins at %d' % base_offset)
 
     def _range_of(self, position: int) -> Tuple[int, int]:
-        """Return the indexes of the batches of a segment: the first, and the one behind."""
+        """Return the indexes of the first batch of a segment, and of the one after its last."""
         first = bisect_left(self._bases, self.segments[position].base_offset)
         if position + 1 == len(self.segments):
             return first, len(self._bases)
         return first, bisect_left(self._bases, self.segments[position + 1].base_offset)
 
     def _move_segments(self, position: int, shift: int, stays: bool) -> None:
-        """Note that a segment has another size, or is gone."""
+        """Adjust sizes and positions after a segment was resized or removed."""
         self.size_bytes += shift
         self._end_place += shift
         for segment in self.segments[position + 1 :]:
@@ -283,14 +281,14 @@ class PartitionLog:
         return list(self._batches)
 
     def batches_from(self, offset: int, end_offset: int) -> Iterator[Batch]:
-        """Yield the batches from the one that holds ``offset`` on, up to an end."""
+        """Yield the batches from the one that contains ``offset`` on, up to ``end_offset``."""
         index = bisect_left(self._lasts, offset)
         while index < len(self._batches) and self._bases[index] < end_offset:
             yield self._batches[index]
             index += 1
 
     def batches_at(self, timestamp: int) -> Iterator[Batch]:
-        """Yield the batches that reach a timestamp, oldest first."""
+        """Yield the batches whose largest timestamp reaches ``timestamp``, oldest first."""
         for index in range(bisect_left(self._tops, timestamp), len(self._batches)):
             if self._batches[index].max_timestamp >= timestamp:
                 yield self._batches[index]
@@ -301,7 +299,7 @@ class PartitionLog:
         return self._tops[-1] if self._tops else -1
 
     def bytes_between(self, offset: int, end_offset: int) -> int:
-        """Return about how many bytes a reader finds from an offset up to an end."""
+        """Return the size of the batches from an offset up to an end, for ``min_bytes``."""
         lasts = self._lasts
         first = bisect_left(lasts, offset)
         end = len(lasts) if end_offset >= self.end_offset else bisect_left(self._bases, end_offset)
@@ -311,14 +309,14 @@ class PartitionLog:
         return behind - self._places[first]
 
     def offset_after(self, size_bytes: int) -> int:
-        """Return where the log begins once its oldest batches of so many bytes are gone."""
+        """Return the log start offset after deleting ``size_bytes`` of the oldest batches."""
         if not self._places:
             return self.end_offset
         index = bisect_left(self._places, self._places[0] + size_bytes)
         return self._bases[index] if index < len(self._bases) else self.end_offset
 
     def offset_behind(self, offset: int, size_bytes: int) -> int:
-        """Return the offset behind the batches in so many bytes from an offset on."""
+        """Return the offset after the batches in ``size_bytes`` from an offset on."""
         index = bisect_left(self._lasts, offset)
         if index == len(self._lasts):
             return self.end_offset
@@ -326,7 +324,7 @@ class PartitionLog:
         return self._bases[index] if index < len(self._bases) else self.end_offset
 
     def first_entry_bytes(self, offset: int, end_offset: int) -> int:
-        """Return the size of the batch or message that a read from an offset begins with."""
+        """Return the size of the batch or message with which a read at an offset begins."""
         for batch in self.batches_from(offset, end_offset):
             if batch.magic == 2:
                 return len(batch.data)
@@ -336,18 +334,17 @@ class PartitionLog:
         return 0
 
     def read(self, offset: int, end_offset: int, max_bytes: int, first_whole: bool) -> bytes:
-        """Return what read_parts() says as one."""
+        """Return the result of read_parts() as one bytes object."""
         return b''.join(self.read_parts(offset, end_offset, max_bytes, first_whole))
 
     def read_parts(
         self, offset: int, end_offset: int, max_bytes: int, first_whole: bool
     ) -> Sequence[Buffer]:
-        """Return what lies from ``offset`` up to ``end_offset``, at most ``max_bytes`` of it.
+        """Return the bytes from ``offset`` up to ``end_offset``, at most ``max_bytes``.
 
-        It begins with the batch or the message that holds the offset and ends wherever the limit
-        cuts it.
+        They begin with the batch or message that contains the offset, and are cut off at the limit.
 
-        Arguments: first_whole: the first batch comes whole, however large it is (KIP-74).
+        Arguments: first_whole: return the first batch completely, however large it is (KIP-74).
         """
         if first_whole:
             max_bytes = max(max_bytes, self.first_entry_bytes(offset, end_offset))
@@ -367,7 +364,7 @@ class PartitionLog:
         return parts
 
     def aborted_between(self, offset: int, end_offset: int) -> List[AbortedTransaction]:
-        """Return the aborted transactions that have records in a range of offsets."""
+        """Return the aborted transactions with records in a range of offsets."""
         return [
             each
             for each in self.aborted
@@ -375,7 +372,7 @@ class PartitionLog:
         ]
 
     def end_of_epoch(self, epoch: int) -> Tuple[int, int]:
-        """Return the largest epoch not above the one asked for, and its end; -1 and -1 for none."""
+        """Return the largest epoch not above ``epoch``, and its end offset; -1 and -1 for none."""
         if not self.epochs or epoch < 0 or epoch > self.epochs[-1].epoch:
             return -1, -1
         index = bisect_right([each.epoch for each in self.epochs], epoch) - 1
@@ -386,12 +383,12 @@ class PartitionLog:
         return self.epochs[index].epoch, self.end_offset
 
     def epoch_at(self, offset: int) -> int:
-        """Return the leader epoch under which an offset was written, -1 if that is not known."""
+        """Return the leader epoch of an offset, -1 if it is unknown."""
         index = bisect_right([each.start_offset for each in self.epochs], offset) - 1
         return self.epochs[index].epoch if index >= 0 else -1
 
     def batch_of(self, offset: int) -> Optional[Batch]:
-        """Return the batch that holds an offset, or the next one; None behind the last."""
+        """Return the batch that contains an offset, or the next one; None after the last."""
         index = bisect_left(self._lasts, offset)
         return self._batches[index] if index < len(self._batches) else None
 
@@ -400,7 +397,7 @@ def _moved(batch: Batch, base: int, leader_epoch: int) -> Batch:
     """Return the batch with offsets that begin at ``base``."""
     last = batch.last_offset + base - batch.base_offset
     if batch.magic == 2:
-        # 0.11 took batches with a wrong distance to the last offset: it counts from that back.
+        # 0.11 accepted batches with a wrong last offset delta: the base offset follows from it.
         (distance,) = _DISTANCE(batch.data, _DISTANCE_AT)
         start = _START(last - distance, len(batch.data) - 12, leader_epoch)
         data = b''.join((start, memoryview(batch.data)[16:]))

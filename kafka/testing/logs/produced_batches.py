@@ -1,8 +1,8 @@
-"""What a produce request may hold, by the rules of each release, and the batches it becomes.
+"""Validation of produced records by the rules of each release, and their batches.
 
-Owns the way from the bytes of one partition to batches that can be appended: what is refused with
-which error, and what a broker changes before it stores it (format, codec, append time). Offsets are
-given by partition_log.py; sequences are checked by producer_states.py. Follows the protocol guide
+Called by handlers/produce.py. Turns the bytes for one partition into batches that can be appended,
+converted as a broker would (format, codec, append time), or refuses them with an error. Offsets are
+assigned by partition_log.py, sequences checked by producer_states.py. Follows the protocol guide
 ("Messages"), KIP-32, KIP-98, KIP-110 and, for record errors, KIP-467.
 """
 
@@ -51,18 +51,18 @@ _STAMP = struct.Struct('>q')
 _CRC_AT = 17
 _MAX_TIMESTAMP_AT = 35
 _MAGIC_AT = 16
-#: Before this release brokers look into the records when they read the request.
+#: Brokers before this release validate the records while they decode the request.
 _READS_LATER = (2, 1)
-#: Brokers name so many bad records in an answer, and say how many there are (KIP-467).
+#: The number of record errors in the error message, which has their count too (KIP-467).
 _NAMED_ERRORS = 3
 
 
 class RefusedRecords(Exception):
-    """Records that a broker does not take.
+    """Records that a broker refuses.
 
-    Attributes: error: the code; record_errors: index and text of each record that is at fault;
-    text: what is said of all of them; is_early: the log was not looked at; closes: the connection
-    is closed instead of an answer.
+    Attributes: error: the code; record_errors: index and message of each bad record; text: the
+    error message of the partition; is_early: refused before the log was accessed; closes: the
+    connection is closed instead of a response.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class RefusedRecords(Exception):
 
 
 class Rules(NamedTuple):
-    """What the broker goes by: its release, the version of the request, the topic, the time."""
+    """What validation depends on: release, version of the request, topic settings, and time."""
 
     release: Tuple[int, ...]
     api_version: int
@@ -94,7 +94,7 @@ class Rules(NamedTuple):
 
     @property
     def invalid(self) -> int:
-        """The error for records that are whole but wrong; before 2.4 there was one less."""
+        """The error code for decodable but invalid records; INVALID_RECORD came with 2.4."""
         return INVALID_RECORD if self.release >= (2, 4) else CORRUPT_MESSAGE
 
 
@@ -116,21 +116,21 @@ def produced_batches(records: bytes, rules: Rules) -> List[Batch]:
 
 
 class _BrokenFrames(ProtocolError):
-    """Bytes that cannot be parted into batches; brokers say that in words too."""
+    """Bytes that cannot be divided into batches; the error message says why."""
 
 
 def _damage(error: ProtocolError, rules: Rules) -> int:
-    """Return the code for bytes that cannot be read."""
+    """Return the error code for bytes that cannot be decoded."""
     if not _is_compression(error):
         return CORRUPT_MESSAGE
-    # 0.10 looked into LZ4 frames itself (KIP-57) and took them for damaged messages.
+    # 0.10 decoded LZ4 frames itself (KIP-57) and took them for corrupt messages.
     is_checked = 'lz4' in str(error) and (0, 10) <= rules.release < (0, 11)
     return CORRUPT_MESSAGE if is_checked else UNKNOWN_SERVER_ERROR
 
 
 def _is_compression(error: ProtocolError) -> bool:
-    """Tell whether it was the codec that failed, which brokers report as nothing they know."""
-    # They are the only ones that name it, and telling them apart beforehand costs another pass.
+    """Return True if decompression failed, which brokers report as an unknown error."""
+    # Only these errors name a codec; checking the codec beforehand would take another pass.
     return any(name in str(error) for name in ('gzip', 'snappy', 'lz4', 'zstd'))
 
 
@@ -138,8 +138,8 @@ def _is_compression(error: ProtocolError) -> bool:
 
 
 def _only_batch(data: bytes, rules: Rules) -> bytes:
-    """Return the one batch that Produce v3 and later may hold for a partition."""
-    closes = rules.release < _READS_LATER  # it was the reading of the request that failed
+    """Return the only batch that Produce v3 and later may have for a partition."""
+    closes = rules.release < _READS_LATER  # decoding the request fails
 
     def refused(error: int) -> RefusedRecords:
         return RefusedRecords(error, is_early=True, closes=closes)
@@ -158,7 +158,7 @@ def _only_batch(data: bytes, rules: Rules) -> bytes:
 
 
 def _size_at(data: bytes, pos: int) -> int:
-    """Return the size of the batch at a position, 0 where the bytes end in it."""
+    """Return the size of the batch at a position, 0 if it is incomplete."""
     if len(data) - pos < 17:
         return 0
     try:
@@ -171,7 +171,7 @@ def _size_at(data: bytes, pos: int) -> int:
 
 
 def _stored(data: bytes, rules: Rules) -> Iterator[Batch]:
-    """Yield what becomes of one batch of magic 2 from a client."""
+    """Yield the batches to store for one batch of magic 2."""
     settings = rules.settings
     header = _checked_header(data, rules)
     with memoryview(data) as view:
@@ -217,7 +217,7 @@ def _stored(data: bytes, rules: Rules) -> Iterator[Batch]:
 
 
 def _checked_header(data: bytes, rules: Rules) -> BatchHeader:
-    """Check what a broker looks at before the CRC."""
+    """Check what brokers check before the CRC."""
     if len(data) < HEADER.size:
         raise ProtocolError('the header of a batch is cut off')
     header = BatchHeader._make(HEADER.unpack_from(data))
@@ -229,10 +229,10 @@ def _checked_header(data: bytes, rules: Rules) -> BatchHeader:
 
 
 def _checked_stamps(batch: DefaultRecordBatch, rules: Rules) -> List[int]:
-    """Return the timestamps of the records, which must be there, in order, and whole.
+    """Return the timestamps of the records, after a check of their count and offset order.
 
-    Where compaction needs keys, they must have them too. A broker reads them all as well, and
-    corrects the largest timestamp; objects for each are not needed for that, which halves the time
+    On compacted topics all need a key. Brokers decode all records too, and correct the largest
+    timestamp; this is done without an object for each record, which halves the time
     (benchmarks/broker.py).
     """
     stamps: List[int] = []
@@ -259,7 +259,7 @@ def _checked_stamps(batch: DefaultRecordBatch, rules: Rules) -> List[int]:
 
 
 def _check_stamps(batch: DefaultRecordBatch, stamps: Sequence[int], rules: Rules) -> None:
-    """Check the timestamps where the topic limits them."""
+    """Check the timestamps if the topic limits them."""
     settings = rules.settings
     if batch.timestamp_type and rules.release < (3, 6):
         text = (
@@ -300,7 +300,7 @@ def _refused_records(rules: Rules, error: int, wrong: Dict[int, str]) -> Refused
 
 
 def _stamped(data: bytes, timestamp_type: int, max_timestamp: int) -> bytes:
-    """Return a batch with another type of timestamps and another largest one."""
+    """Return a batch with another timestamp type and largest timestamp."""
     out = bytearray(data)
     out[ATTRIBUTES_POS + 1] = out[ATTRIBUTES_POS + 1] & ~TIMESTAMP_TYPE_MASK | timestamp_type
     _STAMP.pack_into(out, _MAX_TIMESTAMP_AT, max_timestamp)
@@ -323,7 +323,7 @@ def _recompressed(batch: DefaultRecordBatch, records: Sequence[Record], codec: i
 
 
 def _encoded(fields: Sequence[RecordFields], codec: int, **settings: Any) -> bytes:
-    """Encode a batch, without codec where the package for it is missing."""
+    """Encode a batch, uncompressed if the package of the codec is not installed."""
     try:
         return encode_batch(fields, codec=codec, **settings)
     except MissingCodecError:
@@ -361,7 +361,7 @@ def _old_request(data: bytes, rules: Rules) -> List[Batch]:
     data = data[:pos]
     if highest < 2 and _has_unknown_magic(data, sizes, highest):
         if not highest:
-            # 0.8 and 0.9 look at nothing but the CRC, and keep what nobody can read.
+            # 0.8 and 0.9 check only the CRC, and store what cannot be decoded.
             return [Batch(0, len(sizes) - 1, -1, 0, data)]
         try:
             return _old_set(_as_magic_1(data, sizes), len(sizes), rules)
@@ -374,11 +374,11 @@ def _old_request(data: bytes, rules: Rules) -> List[Batch]:
 
 
 def _has_unknown_magic(data: bytes, sizes: Sequence[int], highest: int) -> bool:
-    """Tell whether a message is of a newer magic. Raises ChecksumError if any CRC is wrong then."""
+    """Return True if a message has a newer magic. Raises ChecksumError if a CRC is wrong then."""
     starts = [end - size for end, size in zip(accumulate(sizes), sizes)]
     newer = [start for start in starts if data[start + _MAGIC_AT] > highest]
     if not newer:
-        return False  # the usual reader checks the CRC
+        return False  # the decoder checks the CRC
     for start, size in zip(starts, sizes):
         crc = int.from_bytes(data[start + 12 : start + 16], 'big')
         if size < 18 or crc32(data[start + 16 : start + size]) != crc:
@@ -389,7 +389,7 @@ def _has_unknown_magic(data: bytes, sizes: Sequence[int], highest: int) -> bool:
 
 
 def _as_magic_1(data: bytes, sizes: Sequence[int]) -> bytes:
-    """Return messages of newer magics as 0.10 takes them: it knows of none, and rewrites them."""
+    """Return messages with newer magics rewritten to magic 1, as 0.10 does."""
     out, pos = bytearray(data), 0
     for size in sizes:
         out[pos + _MAGIC_AT] = min(1, out[pos + _MAGIC_AT])
@@ -435,7 +435,7 @@ def _old_set(data: bytes, entries: int, rules: Rules) -> List[Batch]:
 
 
 def _check_codec(batch: LegacyRecordBatch, data: bytes, rules: Rules) -> None:
-    """Refuse LZ4 where a broker does: before 0.8.2, and up to 0.9 in frames that are right."""
+    """Refuse LZ4 if the release does: before 0.8.2, and before 0.10 with a right checksum."""
     if batch.codec != CODEC_LZ4 or rules.release >= (0, 10):
         return
     if rules.release < (0, 8, 2):
@@ -449,7 +449,7 @@ def _check_codec(batch: LegacyRecordBatch, data: bytes, rules: Rules) -> None:
 
 
 def _counts_up(wrapper: LegacyRecordBatch, records: Sequence[Record]) -> bool:
-    """Tell whether the offsets in a wrapper can stay: those of magic 0 are written anew anyway."""
+    """Return True if the offsets in a wrapper are valid; those of magic 0 are always rewritten."""
     first = records[0].offset
     return not wrapper.magic or [record.offset for record in records] == list(
         range(first, first + len(records))
@@ -470,7 +470,7 @@ def _check_old(
         return
     for record in records:
         stamp = -1 if record.timestamp is None else record.timestamp
-        if stamp >= 0 or rules.release < (0, 11):  # 0.10 made no exception for none
+        if stamp >= 0 or rules.release < (0, 11):  # 0.10 also checked missing timestamps
             if not -settings.before_ms <= stamp - rules.now_ms <= settings.after_ms:
                 raise RefusedRecords(INVALID_TIMESTAMP)
 
@@ -491,7 +491,7 @@ def _up(records: Sequence[Record], codec: int, rules: Rules) -> List[Batch]:
 
 
 def _as_set(records: Sequence[Record], codec: int, rules: Rules) -> Iterator[Batch]:
-    """Yield records as a set of magic 0 or 1, which the topic wants."""
+    """Yield records as a set of magic 0 or 1, the format of the topic."""
     settings = rules.settings
     append_time = rules.now_ms if settings.has_append_time and settings.magic else None
     fields: List[MessageFields] = [

@@ -1,8 +1,8 @@
-"""What the leader of a partition remembers of producers with an id: epochs and sequences.
+"""Producer states of a partition: epochs and sequences of idempotent producers.
 
-Owns the check of a batch before it is appended, and the memory of the last batches by which a
-repeated one is answered as the first time. What transactions do is only in it as far as a batch
-tells. Follows KIP-98 and KIP-360; releases differ as listed in :func:`check`.
+Called by appending.py. Checks a batch before it is appended, and keeps the last batches of each
+producer, by which duplicates are recognised and acknowledged. Follows KIP-98 and KIP-360; the
+differences between releases are listed in :func:`check`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kafka.testing.errors import (
 )
 from kafka.testing.logs.partition_log import Batch
 
-#: Of one partition; brokers have no such limit, but more memory.
+#: Per partition; brokers have no such limit, but more memory.
 MOST_PRODUCERS = 10_000
 
 _SEQUENCES = 2**31
@@ -28,7 +28,7 @@ _DAY_MS = 24 * 3600 * 1000
 
 
 class Appended(NamedTuple):
-    """A batch that is remembered."""
+    """The sequences, offset and timestamp of a batch that was appended."""
 
     base_sequence: int
     last_sequence: int
@@ -37,11 +37,11 @@ class Appended(NamedTuple):
 
 
 class ProducerState:
-    """What is known of one producer in one partition.
+    """The state of one producer in one partition.
 
     Attributes: producer_epoch: the last one seen; coordinator_epoch: of the last marker, -1 for
-    none; batches: the last ones of this epoch, the newest at the end; first_offset: of its open
-    transaction, -1 for none; modified_ms: when it wrote last.
+    none; batches: the last ones of this epoch, newest last; first_offset: of its open
+    transaction, -1 for none; modified_ms: the time of its last write.
     """
 
     def __init__(self, producer_epoch: int) -> None:
@@ -64,7 +64,7 @@ class ProducerState:
 
     @property
     def last_offset(self) -> int:
-        """Where its last record of this epoch lies, -1 for nowhere."""
+        """The offset of its last record of this epoch, -1 for none."""
         if not self.batches:
             return -1
         last = self.batches[-1]
@@ -75,16 +75,16 @@ States = Dict[int, ProducerState]
 
 
 def last_sequence(batch: Batch) -> int:
-    """Return the sequence of the last record of a batch; they begin anew after 2 ** 31 - 1."""
+    """Return the sequence of the last record of a batch; 0 follows 2 ** 31 - 1."""
     return (batch.base_sequence + batch.last_offset - batch.base_offset) % _SEQUENCES
 
 
 def check(states: States, batch: Batch, release: Tuple[int, ...]) -> Union[int, Appended]:
-    """Return the error of a batch, NONE if it may be appended, what it was if it is a repeat.
+    """Return the error code for a batch, NONE if it may be appended, or what it duplicates.
 
-    0.11 remembers one batch, later releases five. Of a producer that it does not know 0.11 says
-    OUT_OF_ORDER_SEQUENCE_NUMBER, up to 2.4 brokers say UNKNOWN_PRODUCER_ID, unless it begins at 0;
-    from 2.5 on it may begin anywhere.
+    0.11 keeps one batch, later releases five. If a batch of an unknown producer does not begin
+    at sequence 0, 0.11 returns OUT_OF_ORDER_SEQUENCE_NUMBER, 1.0 to 2.4 UNKNOWN_PRODUCER_ID; from
+    2.5 on it is accepted.
     """
     if batch.producer_id < 0:
         return NONE
@@ -115,7 +115,7 @@ def _repeated(state: ProducerState, batch: Batch, remembered: int) -> Optional[A
 
 def _check_sequence(state: ProducerState, batch: Batch) -> int:
     if batch.producer_epoch > state.producer_epoch or not state.batches:
-        # After a marker of a new epoch nothing was written in it either.
+        # After a marker with a new epoch, no batch of that epoch has been written yet.
         is_next = batch.base_sequence == 0
     else:
         is_next = batch.base_sequence == (state.last_sequence + 1) % _SEQUENCES
@@ -123,7 +123,7 @@ def _check_sequence(state: ProducerState, batch: Batch) -> int:
 
 
 def remember(states: States, batch: Batch, base_offset: int, now_ms: int) -> None:
-    """Note a batch that was appended."""
+    """Record a batch that was appended."""
     if batch.producer_id < 0:
         return
     state = states.get(batch.producer_id)
@@ -144,7 +144,7 @@ def remember(states: States, batch: Batch, base_offset: int, now_ms: int) -> Non
 def check_marker(
     states: States, producer_id: int, producer_epoch: int, coordinator_epoch: int
 ) -> int:
-    """Return the error of a marker, NONE if it may be written."""
+    """Return the error code for a marker, NONE if it may be written."""
     state = states.get(producer_id)
     if state is None:
         return NONE
@@ -158,7 +158,7 @@ def check_marker(
 def remember_marker(
     states: States, producer_id: int, producer_epoch: int, coordinator_epoch: int, now_ms: int
 ) -> None:
-    """Note a marker that was appended: it ends the transaction and may begin an epoch."""
+    """Record a marker that was appended: it ends the transaction and may begin an epoch."""
     state = states.get(producer_id)
     if state is None or state.producer_epoch < producer_epoch:
         state = states[producer_id] = ProducerState(producer_epoch)
@@ -170,10 +170,10 @@ def remember_marker(
 def forget_expired(
     states: States, producer_id: int, release: Tuple[int, ...], now_ms: int, start_offset: int
 ) -> None:
-    """Forget a producer as brokers do.
+    """Remove a producer that has expired.
 
-    That is after a day, up to 3.3 a week, without writing; before 2.5 (KIP-360) also when the log
-    begins behind its last record.
+    It expires after a day without writes, up to 3.3 after a week; before 2.5 (KIP-360) also if its
+    last record was deleted.
     """
     state = states.get(producer_id)
     if state is None or state.first_offset >= 0:
@@ -185,7 +185,7 @@ def forget_expired(
 
 
 def forget_many(states: States) -> None:
-    """Forget those that wrote longest ago when there are more than anybody can mean."""
+    """Remove the producers that have been idle longest if there are too many."""
     if len(states) > MOST_PRODUCERS:
         idle = [key for key, state in states.items() if state.first_offset < 0]
         idle.sort(key=lambda producer_id: states[producer_id].modified_ms)
@@ -193,11 +193,11 @@ def forget_many(states: States) -> None:
             del states[producer_id]
 
 
-# ---------------------------------------------------------------- on the disk
+# ---------------------------------------------------------------- on disk
 
 
 def as_numbers(state: ProducerState) -> List[Any]:
-    """Return a state as numbers that can be written down."""
+    """Return a state as numbers, for the checkpoint."""
     return [
         state.producer_epoch,
         state.coordinator_epoch,
@@ -208,7 +208,7 @@ def as_numbers(state: ProducerState) -> List[Any]:
 
 
 def of_numbers(numbers: List[Any]) -> ProducerState:
-    """Return the state that was written down."""
+    """Return the state of such numbers."""
     state = ProducerState(numbers[0])
     state.coordinator_epoch, state.first_offset, state.modified_ms = numbers[1:4]
     state.batches.extend(Appended(*batch) for batch in numbers[4])

@@ -1,6 +1,6 @@
-"""Which record of a log was the first at a time.
+"""Lookup of the first record with a timestamp, inside the batches of a log.
 
-Owns the look into the batches; which batches reach a time is known in partition_log.py.
+Called by handlers/list_offsets.py and groups/share_groups.py.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from kafka.testing.logs.partition_log import PartitionLog
 def first_record_at(
     log: PartitionLog, timestamp: int, end_offset: int
 ) -> Optional[Tuple[int, int]]:
-    """Return the first record before an end whose timestamp is not before the one given.
+    """Return the first record below ``end_offset`` with this timestamp or a later one.
 
-    Returns: offset and timestamp; None if there is none.
+    Returns: offset and timestamp; None if there is no such record.
     """
     for batch in log.batches_at(timestamp):
         if batch.base_offset >= end_offset:

@@ -1,10 +1,9 @@
-"""When logs are cut into segments, and when their oldest segments go.
+"""Segment rolling and retention: when logs begin a new segment, and when old ones are deleted.
 
-Owns the rules by which a segment is full or old enough (``segment.bytes``, ``segment.ms``) and by
-which the oldest go (``retention.ms``, ``retention.bytes``, ``cleanup.policy``), and the time at
-which that is looked at: as with brokers every ``log.retention.check.interval.ms``, and for
-compaction every ``log.cleaner.backoff.ms``, but only when there is something that may be due. How a
-log is compacted is compaction.py's business.
+Follows ``segment.bytes``, ``segment.ms``, ``retention.ms``, ``retention.bytes`` and
+``cleanup.policy``. As in brokers the check runs every ``log.retention.check.interval.ms``, and for
+compaction every ``log.cleaner.backoff.ms``, but timers are set only if something may be due. The
+compaction itself is in compaction.py.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _BACKOFF = 'log.cleaner.backoff.ms'
 
 
 def roll_if_due(log: PartitionLog, batch: Batch, settings: LogSettings, now_ms: int) -> None:
-    """Begin a new segment where a batch does not fit into the present one. Raises OSError."""
+    """Begin a new segment if a batch does not fit into the active one. Raises OSError."""
     active = log.active
     size = log.active_bytes
     if not size:
@@ -45,7 +44,7 @@ def roll_if_due(log: PartitionLog, batch: Batch, settings: LogSettings, now_ms: 
 
 
 def delete_old(log: PartitionLog, settings: LogSettings, now_ms: int) -> bool:
-    """Let the segments go that are too old or too many; return whether any went.
+    """Delete the segments that exceed the retention; return True if any was deleted.
 
     Raises OSError.
     """
@@ -71,18 +70,18 @@ def delete_old(log: PartitionLog, settings: LogSettings, now_ms: int) -> bool:
 
 
 def youngest_ms(log: PartitionLog, segment: Segment) -> int:
-    """Return the time of the youngest record in a segment; when it was written if none tells."""
+    """Return the largest timestamp in a segment; the time of its last write if there is none."""
     if segment.max_timestamp >= 0:
         return segment.max_timestamp
     return log.modified_ms if segment is log.active else segment.modified_ms
 
 
 def _delete(log: PartitionLog, count: int, now_ms: int) -> None:
-    """Delete the oldest segments; the one that is written to makes place for an empty one."""
+    """Delete the oldest segments; before the active one is deleted, a new one begins."""
     if count == len(log.segments):
         try:
             log.roll(now_ms)
-        except OSError:  # the disk may be full: then the others make room for the next time
+        except OSError:  # the disk may be full: deleting the others makes room
             if count == 1:
                 raise
         count = len(log.segments) - 1
@@ -91,18 +90,18 @@ def _delete(log: PartitionLog, count: int, now_ms: int) -> None:
 
 
 class Upkeep:
-    """Looks after the logs of a cluster when it is time."""
+    """Runs retention and compaction of a cluster's logs when they are due."""
 
     def __init__(self, state: ClusterState, waiting: Waiting) -> None:
         self._state = state
         self._waiting = waiting
         self._began = state.timers.clock.monotonic()
         self._deletion: Optional[Timer] = None
-        self._deletion_due = 0.0  # what it waits for; it comes at the next interval
+        self._deletion_due = 0.0  # when retention is due; it runs at the next interval
         self._cleaning: Optional[Timer] = None
 
     def note(self, settings: LogSettings) -> None:
-        """Note that something was written to a log of these settings."""
+        """Schedule the checks after a write to a log with these settings."""
         if settings.is_deleted and (settings.retention_ms >= 0 or settings.retention_bytes >= 0):
             wait_ms = 0 if settings.retention_bytes >= 0 else settings.retention_ms
             self._plan_deletion(wait_ms)
@@ -110,7 +109,7 @@ class Upkeep:
             self._cleaning = self._at_interval(_BACKOFF, 0, self._clean)
 
     def _plan_deletion(self, wait_ms: int) -> None:
-        """Look for old segments at the first interval after some time."""
+        """Schedule retention at the first interval after ``wait_ms``."""
         due = self._state.timers.clock.monotonic() + wait_ms / 1000
         if self._deletion is not None:
             if self._deletion_due <= due:
@@ -148,7 +147,7 @@ class Upkeep:
 
 
 def upkeep_of(state: ClusterState, waiting: Waiting) -> Upkeep:
-    """Return what looks after the logs of a cluster."""
+    """Return the Upkeep of a cluster, made on the first call."""
     if state.upkeep is None:
         state.upkeep = Upkeep(state, waiting)
     found: Upkeep = state.upkeep
@@ -156,7 +155,7 @@ def upkeep_of(state: ClusterState, waiting: Waiting) -> Upkeep:
 
 
 def delete_all(state: ClusterState, waiting: Waiting) -> None:
-    """Let the old segments of all logs go."""
+    """Delete the segments of all logs that exceed the retention."""
     now_ms = state.timers.clock.wall_ms()
     for partition in list(state.partitions()):
         settings = log_settings(state, partition.topic)
@@ -168,7 +167,7 @@ def delete_all(state: ClusterState, waiting: Waiting) -> None:
 
 
 def clean_one(state: ClusterState, waiting: Waiting, partition: Partition) -> None:
-    """Compact what is closed of a log."""
+    """Compact the closed segments of a log."""
     settings, now_ms = log_settings(state, partition.topic), state.timers.clock.wall_ms()
     try:
         clean(partition.log, partition.producers, settings, now_ms, state.release.version)
@@ -178,7 +177,7 @@ def clean_one(state: ClusterState, waiting: Waiting, partition: Partition) -> No
 
 
 def compact_now(state: ClusterState, waiting: Waiting, partition: Partition) -> None:
-    """Compact all of a log but for what open transactions hold up. Raises OSError."""
+    """Compact a log up to its last stable offset. Raises OSError."""
     found, now_ms = partition.log, state.timers.clock.wall_ms()
     found.roll(now_ms)
     compact(

@@ -1,10 +1,9 @@
-"""The files of the log of one partition: batches on the disk, and where they lie.
+"""The segment files of one partition's log, and functions for files and batches in them.
 
-Owns the files of one folder. ``<first offset, 20 digits>.log`` holds the batches of a segment as
-they are on the wire, one behind the other, as Apache Kafka's segments do; ``.index`` beside it says
-of each batch which offsets it has, where it begins and how young it is, so that nobody has to walk
-through the batches; ``checkpoint`` says up to where both are known to be good. What is in the
-checkpoint is stored_log.py's business, who may open the folder data_folder.py's.
+Called by stored_log.py. ``<first offset, 20 digits>.log`` has the batches of a segment, encoded one
+after another, as in Apache Kafka; ``.index`` has the offsets, position and timestamp of each
+batch, so that the batches need not be read; ``checkpoint`` has the state up to which both are known
+to be valid. stored_log.py defines the contents of the checkpoint; data_folder.py locks the folder.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ from kafka.errors import ChecksumError, ProtocolError
 from kafka.record.default_records import DefaultRecordBatch
 from kafka.record.legacy_decoder import decode_message
 
-#: How many files of logs are open at once.
+#: The limit of open log files.
 MOST_OPEN = 200
 
-#: Numbers of one batch in an index: first and last offset, position, largest timestamp.
+#: Numbers of each batch in an index: first and last offset, position, largest timestamp.
 COLUMNS = 4
 
 _HEAD = struct.Struct('>qi')  # offset, size of what follows it
@@ -42,16 +41,16 @@ _CODEC_MASK = 0x07
 _CHECKPOINT = 'checkpoint'
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, 'O_BINARY', 0)
 _FRESH_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, 'O_BINARY', 0)
-#: Records and the journal may hold secrets: nobody but the owner reads them.
+#: Only the owner can read the files: records and the journal may contain secrets.
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
 
 
 class StorageError(Exception):
-    """Files that are not what they should be; the text says which, what is wrong and what helps."""
+    """Files that are invalid or cannot be written; the message says which, why and what helps."""
 
 
 class Head(NamedTuple):
-    """What the head of a batch says, and where in its segment it lies."""
+    """The header of a batch, and its position in the segment."""
 
     base_offset: int
     last_offset: int
@@ -67,7 +66,7 @@ class Head(NamedTuple):
 
 
 class OpenFiles:
-    """Files that are open for reading and appending; beyond a number those not used go."""
+    """Open files for reading and appending; above the limit the least recently used are closed."""
 
     def __init__(self, most: int = MOST_OPEN) -> None:
         self._most = most
@@ -78,7 +77,7 @@ class OpenFiles:
         return '<OpenFiles, %d>' % len(self._open)
 
     def get(self, path: str) -> int:
-        """Return the descriptor of a file, made if it is not there. Raises OSError."""
+        """Return the descriptor of a file, created if it does not exist. Raises OSError."""
         found = self._open.get(path)
         if found is not None:
             self._open.move_to_end(path)
@@ -97,45 +96,45 @@ class OpenFiles:
             os.close(found)
 
     def close_in(self, folder: Path) -> None:
-        """Close those of a folder."""
+        """Close the files of a folder."""
         prefix = os.path.join(str(folder), '')
         for path in [path for path in self._open if path.startswith(prefix)]:
             self.close(path)
 
     def close_all(self) -> None:
-        """Close all."""
+        """Close all files."""
         for path in list(self._open):
             self.close(path)
 
     def abandon(self) -> None:
-        """Close all, and open none any more: this is the child of the process that they are for."""
+        """Close all files and open none any more: this process is a forked child."""
         self.close_all()
         self._is_abandoned = True
 
 
 class SegmentFiles:
-    """The files of one partition. All but what says otherwise raises OSError.
+    """The files of one partition. All methods raise OSError unless they say otherwise.
 
-    Arguments: folder: made when the first segment is; files: those of the cluster that are open.
+    Arguments: folder: created with the first segment; files: the open files of the cluster.
     """
 
     def __init__(self, folder: Path, files: OpenFiles) -> None:
         self.folder = folder
         self._prefix = os.path.join(str(folder), '')
         self._files = files
-        self._torn: Dict[int, int] = {}  # segments whose last write failed, and where they end
+        self._torn: Dict[int, int] = {}  # by segment whose last write failed, its valid size
 
     def __repr__(self) -> str:
         return '<SegmentFiles %s>' % self.folder
 
     def path(self, base_offset: int, suffix: str = '.log') -> str:
-        """Return the name of a file of a segment."""
+        """Return the path of a file of a segment."""
         return '%s%020d%s' % (self._prefix, base_offset, suffix)
 
     # ------------------------------------------------------------ segments
 
     def found(self) -> List[int]:
-        """Return where segments begin, in order. Raises StorageError for other files."""
+        """Return the base offsets of segments, sorted. Raises StorageError for other files."""
         if not self.folder.is_dir():
             return []
         names = sorted(path for path in self.folder.iterdir() if path.suffix == '.log')
@@ -145,14 +144,14 @@ class SegmentFiles:
         return [int(path.stem) for path in names]
 
     def size(self, base_offset: int) -> int:
-        """Return how large a segment is, -1 if it is not there."""
+        """Return the size of a segment, -1 if it does not exist."""
         try:
             return os.stat(self.path(base_offset)).st_size
         except FileNotFoundError:
             return -1
 
     def create(self, base_offset: int, fsync: bool) -> None:
-        """Make an empty segment; one that is there is emptied."""
+        """Create an empty segment; an existing one is truncated."""
         is_new = not self.folder.is_dir()
         if is_new:
             create_folder(self.folder)
@@ -163,14 +162,14 @@ class SegmentFiles:
                 sync_folder(above)
 
     def write(self, base_offset: int, position: int, data: bytes) -> None:
-        """Write behind what is there; if that fails, nothing was written."""
+        """Append data at the end of a segment; if that fails, the segment is unchanged."""
         fd = self._files.get(self.path(base_offset))
         if self._torn:
             for torn, end in list(self._torn.items()):
                 self.cut(torn, end)
         try:
             written = os.write(fd, data)
-            while written < len(data):  # the rest tells what is wrong
+            while written < len(data):  # the next call raises what is wrong
                 written += os.write(fd, memoryview(data)[written:])
         except OSError:
             self._torn[base_offset] = position
@@ -178,16 +177,16 @@ class SegmentFiles:
             raise
 
     def cut(self, base_offset: int, size: int) -> None:
-        """Cut off the end of a segment."""
+        """Truncate a segment."""
         os.ftruncate(self._files.get(self.path(base_offset)), size)
         self._torn.pop(base_offset, None)
 
     def sync(self, base_offset: int) -> None:
-        """Bring a segment to the disk."""
+        """Sync a segment to disk."""
         sync_data(self._files.get(self.path(base_offset)))
 
     def read(self, base_offset: int, position: int, size_bytes: int) -> bytes:
-        """Return bytes of a segment. Raises StorageError if it does not hold them any more."""
+        """Return bytes of a segment. Raises StorageError if they cannot be read."""
         try:
             fd = self._files.get(self.path(base_offset))
             data = _read_at(fd, size_bytes, position)
@@ -206,7 +205,7 @@ class SegmentFiles:
                 os.unlink(path)
 
     def replace(self, base_offset: int, data: bytes) -> None:
-        """Put other batches into a segment, all or nothing. Its index is not good any more."""
+        """Replace the batches of a segment atomically. Its index is invalid then."""
         path, fresh = self.path(base_offset), self.path(base_offset, '.cleaned')
         with create_file(fresh) as file:
             file.write(data)
@@ -217,7 +216,7 @@ class SegmentFiles:
         os.replace(fresh, path)
 
     def remove_leftovers(self) -> None:
-        """Delete what a process left that was killed while it wrote a file anew."""
+        """Delete the temporary files of a process that was killed."""
         if self.folder.is_dir():
             for path in self.folder.iterdir():
                 if path.suffix in ('.cleaned', '.new'):
@@ -226,9 +225,9 @@ class SegmentFiles:
     def heads(
         self, base_offset: int, position: int, next_offset: int, checked: bool
     ) -> Iterator[Head]:
-        """Yield the heads of the batches from a position on, up to the first that is not whole.
+        """Yield the headers of the batches from a position on, up to the first incomplete one.
 
-        Arguments: next_offset: the first that may be there; checked: whether checksums decide too.
+        Arguments: next_offset: the first possible offset; checked: whether checksums are verified.
         """
         path = self.path(base_offset)
         size = os.stat(path).st_size
@@ -248,10 +247,10 @@ class SegmentFiles:
     # ------------------------------------------------------------ indexes
 
     def write_index(self, base_offset: int, known: int, numbers: array[int], fsync: bool) -> None:
-        """Write the numbers of batches behind those of so many that are in the index already.
+        """Write the numbers of batches to an index, after those of ``known`` batches.
 
-        A checkpoint that is on the disk believes them, so they must be too: an index of before a
-        compaction may be as long.
+        With fsync, since a synced checkpoint relies on the index: one from before a compaction may
+        have the same length.
         """
         fd = self._files.get(self.path(base_offset, '.index'))
         os.ftruncate(fd, known * COLUMNS * 8)
@@ -262,7 +261,7 @@ class SegmentFiles:
             sync_data(fd)
 
     def read_index(self, base_offset: int, count: int) -> Optional[array[int]]:
-        """Return the numbers of the first batches of a segment, None if they are not there."""
+        """Return the numbers of the first ``count`` batches of a segment, None if incomplete."""
         try:
             with open(self.path(base_offset, '.index'), 'rb') as file:
                 data = file.read(count * COLUMNS * 8)
@@ -277,7 +276,7 @@ class SegmentFiles:
     # ------------------------------------------------------------ checkpoint
 
     def write_checkpoint(self, known: Any, fsync: bool) -> None:
-        """Write down what is known of the log, all or nothing."""
+        """Write the checkpoint atomically."""
         fresh = self._prefix + _CHECKPOINT + '.new'
         with create_file(fresh) as file:
             file.write(sealed(known))
@@ -288,11 +287,11 @@ class SegmentFiles:
 
     @property
     def has_checkpoint(self) -> bool:
-        """Whether there is a checkpoint, be it a broken one."""
+        """Whether there is a checkpoint, valid or not."""
         return os.path.exists(self._prefix + _CHECKPOINT)
 
     def read_checkpoint(self) -> Any:
-        """Return what was written down, None if that is not there or not whole."""
+        """Return the contents of the checkpoint, None if it is missing or damaged."""
         try:
             with open(self._prefix + _CHECKPOINT, 'rb') as file:
                 return opened(file.read())
@@ -316,7 +315,7 @@ def sealed(value: Any) -> bytes:
 
 
 def opened(line: bytes) -> Any:
-    """Return the value of such a line, None if it is not whole."""
+    """Return the value of such a line, None if it is damaged."""
     if len(line) < 10 or line[-1:] != b'\n' or line[8:9] != b' ':
         return None
     text = line[9:-1]
@@ -325,20 +324,20 @@ def opened(line: bytes) -> Any:
     return json.loads(text)
 
 
-# ---------------------------------------------------------------- the disk
+# ---------------------------------------------------------------- files
 
 
 def create_file(path: str) -> BinaryIO:
-    """Return a new file to write to, which only its owner can read. Raises OSError."""
+    """Return a new file for writing that only its owner can read. Raises OSError."""
     fd = os.open(path, _FRESH_FLAGS, FILE_MODE)
-    os.chmod(path, FILE_MODE)  # somebody may have left one that others can read
+    os.chmod(path, FILE_MODE)  # an existing file may have another mode
     return os.fdopen(fd, 'wb')
 
 
 def create_folder(path: Path) -> List[Path]:
-    """Make a folder that only its owner can enter, and those above it; return what was made.
+    """Create a folder with mode 0700, and its parents; return those that were created.
 
-    One that is there stays as it is. Raises OSError.
+    An existing one is not changed. Raises OSError.
     """
     made = []
     for each in [*reversed(path.parents), path]:
@@ -349,12 +348,12 @@ def create_folder(path: Path) -> List[Path]:
 
 
 def sync_data(fd: int) -> None:
-    """Bring the bytes of a file to the disk."""
+    """Sync the contents of a file to disk."""
     getattr(os, 'fdatasync', os.fsync)(fd)
 
 
 def sync_folder(folder: Path) -> None:
-    """Bring the names in a folder to the disk, where the system has that."""
+    """Sync the names in a folder to disk, if the operating system supports it."""
     if os.name == 'posix':
         fd = os.open(str(folder), os.O_RDONLY)
         try:
@@ -371,7 +370,7 @@ def _read_at(fd: int, size_bytes: int, position: int) -> bytes:
 
 
 def _little(numbers: array[int]) -> array[int]:
-    """Return numbers as they lie in files, or back."""
+    """Convert numbers between the byte order of the machine and that of files."""
     if sys.byteorder == 'big':
         numbers = numbers[:]
         numbers.byteswap()
@@ -382,10 +381,10 @@ def _little(numbers: array[int]) -> array[int]:
 
 
 def head_at(data: Any, position: int, size: int, last: int = -1) -> Optional[Head]:
-    """Return the head of the batch at a position, None if it is not there whole.
+    """Return the header of the batch at a position, None if the batch is incomplete.
 
-    Arguments: size: of the data; last: the offset before the batch, as wrappers of magic 0 and 1
-        only say which is their own last one.
+    Arguments: size: of the data; last: the offset before the batch, since wrappers of magic 0 and
+        1 have their own last offset only.
     """
     if position + _MAGIC_AT + 2 > size:
         return None
@@ -408,7 +407,7 @@ def head_at(data: Any, position: int, size: int, last: int = -1) -> Optional[Hea
 
 
 def _is_whole(data: mmap.mmap, head: Head) -> bool:
-    """Tell whether a batch is as it was written, by its checksum."""
+    """Return True if the checksum of a batch is right."""
     batch = data[head.position : head.position + head.size_bytes]
     try:
         if head.magic == 2:

@@ -1,16 +1,14 @@
-"""The log of one partition in files that outlive the process.
+"""The log of one partition in files, with checkpoint and recovery.
 
-Owns what PartitionLog knows of a log when its batches lie on the disk, the checkpoint by which that
-comes back, and recovery: what is behind the checkpoint is read and checked, a batch that was not
-written whole is cut off, and nothing else is read. Names and bytes of the files are segments.py's
-business, when they are brought to the disk storage.py's.
+Called by cluster_storage.py, which decides when files are synced; segments.py has the names and
+contents of the files. On recovery, batches after the checkpoint are read and verified, and an
+incomplete batch is cut off; nothing else is read.
 
-Segments are deleted when a checkpoint no longer has them: a file that is missing is damage, and not
-a deletion half done. Where the disk is too full for a checkpoint the oldest ones are emptied before
-it, in order, and deleted behind it. A kill in between is harmless: empty segments at the beginning
-of a checkpoint are taken for deleted ones, which nothing but this leaves behind, since a segment is
-on the disk before the next one begins. What retention was to delete is gone then, and the log
-begins behind it.
+Segments are deleted after a checkpoint that does not have them any more, so that a missing file is
+damage, never a deletion in progress. If the disk is too full for a checkpoint, the oldest of these
+segments are truncated before it, in order, and deleted after it. A kill in between is harmless:
+empty segments at the beginning of a checkpoint count as deleted, and cannot have another cause,
+since a segment is on disk before the next one begins. The log begins after them then.
 """
 
 from __future__ import annotations
@@ -46,7 +44,7 @@ from kafka.testing.logs.segments import (
 
 log = logging.getLogger(__name__)
 
-#: What a batch costs at the next start beside its bytes, as long as no checkpoint covers it.
+#: The cost of a batch at the next start besides its bytes, until a checkpoint covers it.
 BATCH_COST = 400
 
 _MARKER_KEY = struct.Struct('>hh')
@@ -57,9 +55,9 @@ _MAGIC_AT = 16
 class StoredLog(PartitionLog):
     """The log of one partition, in files.
 
-    Arguments: folder: of its own; files: those of the cluster that are open; fsync: whether what is
-    acknowledged is on the disk; on_write: is told that something waits for sync() or checkpoint(),
-    and how much more the next start would have to read.
+    Arguments: folder: of its own; files: the open files of the cluster; fsync: whether acknowledged
+    data is synced to disk; on_write: called when data waits for sync() or checkpoint(), with the
+    log and the additional cost of the next start.
     """
 
     def __init__(
@@ -71,11 +69,11 @@ class StoredLog(PartitionLog):
     ) -> None:
         super().__init__()
         self.producers: producer_states.States = {}
-        #: What recovery had to read, and the next one would have to.
+        #: The cost of recovery: what was read, and the next one would have to read.
         self.unchecked = 0
-        #: Whether something is to be written down ...
+        #: Whether a checkpoint is due ...
         self.needs_checkpoint = False
-        #: ... and whether that must be done before anybody is told of it.
+        #: ... and whether it must be written before responses are sent.
         self.has_new_start = False
         self._files = SegmentFiles(folder, files)
         self._fsync = fsync
@@ -84,24 +82,24 @@ class StoredLog(PartitionLog):
         self._lasts: array[int] = array('q')
         self._places: array[int] = array('q')
         self._stamps: array[int] = array('q')
-        self._has_old = False  # batches of magic 0 or 1
+        self._has_old = False  # has batches of magic 0 or 1
         self._has_files = False
-        self._indexed: Dict[int, int] = {}  # by segment, how many batches its index has
-        self._unindexed: Set[int] = set()  # closed segments of which the index lacks some
+        self._indexed: Dict[int, int] = {}  # by segment, the number of batches in its index
+        self._unindexed: Set[int] = set()  # closed segments with an incomplete index
         self._unsynced: Set[int] = set()
-        self._doomed: List[int] = []  # segments to be deleted when the checkpoint says so
+        self._doomed: List[int] = []  # segments to be deleted after the next checkpoint
         self._failure: Optional[OSError] = None
-        self._cleaning: Optional[Tuple[int, int]] = None  # a segment that is replaced, its new size
+        self._cleaning: Optional[Tuple[int, int]] = None  # the replaced segment, its new size
 
     @property
     def folder(self) -> Path:
-        """Where its files are."""
+        """The folder of its files."""
         return self._files.folder
 
     # ------------------------------------------------------------ writing
 
     def _keep(self, stored: Batch) -> None:
-        """Write a batch. Raises OSError, and nothing has happened then."""
+        """Write a batch. Raises OSError; nothing has changed then."""
         base_offset = self.active.base_offset
         if self._failure is not None:
             raise self._failure
@@ -115,17 +113,17 @@ class StoredLog(PartitionLog):
         self._on_write(self, len(stored.data) + BATCH_COST)
 
     def roll(self, now_ms: int) -> None:
-        """Begin a new segment, unless the one that is written to is empty. Raises OSError."""
+        """Begin a new segment, unless the active one is empty. Raises OSError."""
         if self.active.base_offset < self.end_offset:
             if self._has_files:
-                self.sync()  # what is closed is complete for good
+                self.sync()  # a closed segment must be complete
                 self._files.create(self.end_offset, self._fsync)
                 self._unindexed.add(self.active.base_offset)
             super().roll(now_ms)
             self._changed()
 
     def delete_before(self, offset: int) -> None:
-        """Let the log begin at an offset; segments that end before it go."""
+        """Move the log start offset; segments that end before it are deleted."""
         self.start_offset = max(self.start_offset, min(offset, self.end_offset))
         before = list(self.segments)
         self._forget_before_start()
@@ -142,7 +140,7 @@ class StoredLog(PartitionLog):
         self._changed()
 
     def replace(self, base_offset: int, batches: List[Batch]) -> None:
-        """Put other batches into a closed segment. Raises OSError."""
+        """Replace the batches of a closed segment. Raises OSError."""
         position = self._position_of(base_offset)
         first, end = self._range_of(position)
         data = b''.join(batch.data for batch in batches)
@@ -174,12 +172,12 @@ class StoredLog(PartitionLog):
         self.needs_checkpoint = True
         self._on_write(self, 0)
 
-    # ------------------------------------------------------------ the disk
+    # ------------------------------------------------------------ syncing
 
     def sync(self) -> None:
-        """Bring what was written to the disk.
+        """Sync written data to disk.
 
-        Raises OSError. Nothing more can be written then: who knows what is on the disk.
+        Raises OSError. After that every write fails, since it is unknown what is on disk.
         """
         for base_offset in sorted(self._unsynced):
             try:
@@ -190,9 +188,9 @@ class StoredLog(PartitionLog):
         self._unsynced.clear()
 
     def checkpoint(self) -> None:
-        """Write down what is known of the log, so that the next start need not read it.
+        """Write a checkpoint, so that the next start need not read the log.
 
-        What it covers must be on the disk if that matters. Raises OSError.
+        What it covers must be on disk if fsync matters. Raises OSError.
         """
         if not self._has_files and not self.start_offset:
             return
@@ -202,7 +200,7 @@ class StoredLog(PartitionLog):
             if not self._make_room():
                 raise
             self._write_down()
-        if self._doomed and self._fsync:  # otherwise they could be gone, and still be in it
+        if self._doomed and self._fsync:  # or the files might be gone, but not the old checkpoint
             sync_folder(self.folder)
         for base_offset in self._doomed:
             self._files.remove(base_offset)
@@ -211,7 +209,7 @@ class StoredLog(PartitionLog):
         self._doomed.clear()
 
     def _make_room(self) -> bool:
-        """Empty the oldest segments of those that go; return whether there were any."""
+        """Truncate the oldest segments that are to be deleted; return True if there were any."""
         oldest = [each for each in self._doomed if each < self.segments[0].base_offset]
         emptied = [each for each in sorted(oldest) if self._files.size(each) > 0]
         for base_offset in emptied:
@@ -234,7 +232,7 @@ class StoredLog(PartitionLog):
         self.needs_checkpoint = False
 
     def close(self) -> None:
-        """Bring everything to the disk. Raises OSError."""
+        """Write and sync everything. Raises OSError."""
         if self._has_files:
             self.sync()
             self.checkpoint()
@@ -245,7 +243,7 @@ class StoredLog(PartitionLog):
             (at for at, each in enumerate(self.segments) if each.base_offset == base_offset), None
         )
         if position is None:
-            return  # it is about to be deleted
+            return  # it is to be deleted
         first, end = self._range_of(position)
         known = self._indexed.get(base_offset, 0)
         if first + known < end or not known:
@@ -286,9 +284,9 @@ class StoredLog(PartitionLog):
     # ------------------------------------------------------------ recovery
 
     def recover(self) -> None:
-        """Find out what is there, and cut off a torn end.
+        """Load the log from its files, and cut off an incomplete last batch.
 
-        Raises: StorageError when files are missing, foreign or broken elsewhere than at the end:
+        Raises: StorageError if files are missing, unknown, or damaged elsewhere than at the end:
             nothing is changed then; OSError.
         """
         found = self._files.found()
@@ -298,12 +296,12 @@ class StoredLog(PartitionLog):
         self._files.remove_leftovers()
         self._has_files = True
         if known is None:
-            if self._files.has_checkpoint:  # otherwise nobody has come to write one
+            if self._files.has_checkpoint:  # otherwise none has been written yet
                 log.warning('folder=%s has no whole checkpoint: all of it is read', self.folder)
             known = {'segments': []}
         rows = known['segments']
         while len(rows) > 1 and rows[0][1] and not self._files.size(rows[0][0]):
-            del rows[0]  # it was emptied to make room
+            del rows[0]  # truncated to make room
             known['start'] = max(known['start'], rows[0][0])
         bases = [row[0] for row in rows]
         for base_offset in found:
@@ -332,7 +330,7 @@ class StoredLog(PartitionLog):
         return self.active
 
     def _load_segment(self, row: List[int], known: Dict[str, Any], is_last: bool) -> None:
-        """Take a segment as the checkpoint and the index say that it is."""
+        """Load a segment from checkpoint and index."""
         base_offset, size, count, *times = row
         segment = self._add_segment(base_offset, 1)
         segment.first_timestamp, segment.max_timestamp = times[:2]
@@ -376,7 +374,7 @@ class StoredLog(PartitionLog):
             self.producers[key] = producer_states.of_numbers(numbers)
 
     def _walk(self, base_offset: int, position: int, checked: bool, size: int) -> List[Head]:
-        """Take the batches of a segment from a position on by their heads."""
+        """Load the batches of a segment from a position on by their headers."""
         heads = []
         for head in self._files.heads(base_offset, position, self.end_offset, checked):
             if head.position + head.size_bytes > size:
@@ -386,7 +384,7 @@ class StoredLog(PartitionLog):
         return heads
 
     def _read_tail(self, base_offset: int, position: int, is_last: bool) -> None:
-        """Take what no checkpoint covers, and cut off what is not whole."""
+        """Load batches after the checkpoint, and cut off an incomplete one."""
         size = self._files.size(base_offset)
         path = self._files.path(base_offset)
         place = self._end_place
@@ -425,7 +423,7 @@ class StoredLog(PartitionLog):
         self.unchecked += head.size_bytes + BATCH_COST
 
     def _replay(self, head: Head, base_offset: int) -> None:
-        """Do what appending a batch did beside."""
+        """Repeat the effects of an append on epochs, producer states and transactions."""
         self.modified_ms = max(self.modified_ms, head.max_timestamp)
         if head.magic == 2 and (not self.epochs or self.epochs[-1].epoch < head.leader_epoch):
             self.epochs.append(EpochStart(head.leader_epoch, head.base_offset))
@@ -463,25 +461,25 @@ class StoredLog(PartitionLog):
         return [self._batch_at(index) for index in range(*self._range_of(position))]
 
     def batches_from(self, offset: int, end_offset: int) -> Iterator[Batch]:
-        """Yield the batches from the one that holds ``offset`` on, up to an end."""
+        """Yield the batches from the one that contains ``offset`` on, up to ``end_offset``."""
         index = bisect_left(self._lasts, offset)
         while index < len(self._bases) and self._bases[index] < end_offset:
             yield self._batch_at(index)
             index += 1
 
     def batches_at(self, timestamp: int) -> Iterator[Batch]:
-        """Yield the batches that reach a timestamp, oldest first."""
+        """Yield the batches whose largest timestamp reaches ``timestamp``, oldest first."""
         for index in range(bisect_left(self._tops, timestamp), len(self._bases)):
             if self._stamps[index] >= timestamp:
                 yield self._batch_at(index)
 
     def batch_of(self, offset: int) -> Optional[Batch]:
-        """Return the batch that holds an offset, or the next one; None behind the last."""
+        """Return the batch that contains an offset, or the next one; None after the last."""
         index = bisect_left(self._lasts, offset)
         return self._batch_at(index) if index < len(self._bases) else None
 
     def first_entry_bytes(self, offset: int, end_offset: int) -> int:
-        """Return the size of the batch or message that a read from an offset begins with."""
+        """Return the size of the batch or message with which a read at an offset begins."""
         if self._has_old:
             return super().first_entry_bytes(offset, end_offset)
         index = bisect_left(self._lasts, offset)
@@ -492,9 +490,9 @@ class StoredLog(PartitionLog):
     def read_parts(
         self, offset: int, end_offset: int, max_bytes: int, first_whole: bool
     ) -> Sequence[Buffer]:
-        """Return what lies from an offset up to an end, as PartitionLog.read_parts() does.
+        """Return the bytes from an offset up to an end, as PartitionLog.read_parts() does.
 
-        Raises: StorageError.
+        Raises: StorageError if a file cannot be read.
         """
         if first_whole:
             max_bytes = max(max_bytes, self.first_entry_bytes(offset, end_offset))
@@ -520,7 +518,7 @@ class StoredLog(PartitionLog):
         head = head_at(data, 0, len(data), last)
         if head is None:
             raise StorageError('%s: no batch at offset %d' % (self.folder, last + 1))
-        # A row of plain messages is one batch; its first message says only where it begins.
+        # A sequence of plain messages is one batch; its first message has the base offset only.
         return _batch(head, data)._replace(
             base_offset=self._bases[index],
             last_offset=self._lasts[index],
@@ -528,7 +526,7 @@ class StoredLog(PartitionLog):
         )
 
     def _span(self, place: int, size: int) -> bytes:
-        """Return bytes of the log, which may lie in several segments."""
+        """Return bytes of the log, which may be in several segments."""
         starts = [segment.place for segment in self.segments]
         at = bisect_right(starts, place) - 1
         parts = []

@@ -1,1 +1,1 @@
-"""Producer ids, transactions and their coordinators."""
+"""Producer ids, transactions and the transaction coordinator of an embedded cluster."""

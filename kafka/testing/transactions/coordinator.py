@@ -1,8 +1,9 @@
-"""The transaction coordinators of an embedded cluster: producer ids, transactions, their end.
+"""The transaction coordinator of an embedded cluster: producer ids and transactions.
 
-Owns what coordinators decide, for all nodes together; which node may be asked is checked in
-handlers/transactions.py. One transactional id is in transaction.py. Follows KIP-98, KIP-360,
-KIP-588 and KIP-890; codes are those of the newest versions, which :func:`fenced_code` translates.
+One for all nodes together, called by handlers/transactions.py, which checks the node, by
+transactional_writes.py and by handlers/transactional_offsets.py. One transactional id is in
+transaction.py. Follows KIP-98, KIP-360, KIP-588 and KIP-890; error codes are those of the newest
+versions, which :func:`fenced_code` translates.
 """
 
 from __future__ import annotations
@@ -29,19 +30,19 @@ if TYPE_CHECKING:
     from kafka.testing.state import ClusterState
     from kafka.testing.waiting import Waiting
 
-#: How often a marker is tried again whose partition nobody leads.
+#: The interval of retries of markers for partitions without a leader.
 _RETRY_SECONDS = 0.1
-#: A transactional id is forgotten after so long without use.
+#: How long an unused transactional id is kept.
 _EXPIRES_MS = 7 * 24 * 3600 * 1000
 _MOST_IDS = 100_000
-#: The feature whose level 2 allows version 2 of transactions (KIP-890).
+#: The feature whose level 2 enables transactions version 2 (KIP-890).
 _FEATURE = 'transaction.version'
 
 TopicPartition = Tuple[str, int]
 
 
 class Identity(NamedTuple):
-    """An answer with the producer id and epoch to go on with, or with an error."""
+    """The producer id and epoch of a response, or an error."""
 
     error_code: int
     producer_id: int = NO_PRODUCER_ID
@@ -51,7 +52,7 @@ class Identity(NamedTuple):
 class Transactions:
     """All transactional ids of a cluster.
 
-    Arguments: state: the cluster's; waiting: whom markers and committed offsets wake.
+    Arguments: state: of the cluster; waiting: notified of markers and committed offsets.
     """
 
     def __init__(self, state: ClusterState, waiting: Waiting) -> None:
@@ -65,7 +66,7 @@ class Transactions:
         return '<Transactions, %d ids>' % len(self._by_id)
 
     def get(self, transactional_id: str) -> Optional[Transaction]:
-        """Return what is known of a transactional id, None for nothing."""
+        """Return the state of a transactional id, None if it is unknown."""
         found = self._by_id.get(transactional_id)
         if found and found.state in IDLE and found.changed_ms + _EXPIRES_MS < self._now_ms():
             found.move_to(S.DEAD, self._now_ms())
@@ -75,28 +76,28 @@ class Transactions:
 
     @property
     def all(self) -> List[Transaction]:
-        """All that are known, in the order of their ids."""
+        """All known transactional ids, sorted by id."""
         return [self._by_id[each] for each in sorted(self._by_id)]
 
     def new_producer_id(self) -> int:
-        """Return a producer id that nobody has."""
+        """Return an unused producer id."""
         self._next_producer_id += 1
         return self._next_producer_id - 1
 
     def continue_producer_ids(self, first: int) -> None:
-        """Give out no producer id below a number: they are in logs that were read again."""
+        """Assign no producer id below ``first``, since logs on disk may contain those."""
         self._next_producer_id = max(self._next_producer_id, first)
 
     @property
     def next_producer_id(self) -> int:
-        """The next one that somebody gets."""
+        """The producer id that is assigned next."""
         return self._next_producer_id
 
     def take_back(self, found: Transaction) -> None:
-        """Know a transactional id again that was written down, and go on with what it was at."""
+        """Restore a transactional id that was read from disk, and continue its transaction."""
         self._by_id[found.transactional_id] = found
         if found.state in IDLE and found.partitions:
-            found.begin(self._now_ms())  # what was written was not noted yet
+            found.begin(self._now_ms())  # it was written to before the journal was
         if found.state in PREPARED:
             self._state.timers.later(0.0, partial(self._carry_out, found))
         elif found.state is S.ONGOING:
@@ -110,9 +111,9 @@ class Transactions:
         timeout_ms: int,
         expected: Optional[Tuple[int, int]],
     ) -> Identity:
-        """Give a transactional id to a producer, with a new epoch; abort what was open.
+        """Assign a producer id with a new epoch to a transactional id; abort its open transaction.
 
-        Arguments: expected: the producer id and epoch that the producer has, None for none.
+        Arguments: expected: the producer id and epoch that the producer has, None if it has none.
         """
         if not transactional_id:
             return Identity(errors.INVALID_REQUEST)
@@ -127,7 +128,7 @@ class Transactions:
         if expected is not None and not found.is_known(*expected):
             return Identity(errors.PRODUCER_FENCED)
         if found.state is S.ONGOING and not found.is_stuck:
-            # The producer comes again, and gets an epoch above the one that fences others.
+            # When the producer retries, its epoch is above the one that fences others.
             self._end(found, commit=False, raised=True, keep_last=False)
             return Identity(errors.CONCURRENT_TRANSACTIONS)
         if found.state in PREPARED or found.is_stuck:
@@ -139,14 +140,14 @@ class Transactions:
         return Identity(errors.NONE, found.producer_id, found.producer_epoch)
 
     def _forget_oldest(self) -> bool:
-        """Make room for another id; return whether there is any."""
+        """Make room for another id; return False if none is idle."""
         idle = [each for each in self._by_id.values() if each.state in IDLE]
         if not idle:
             return False
         del self._by_id[min(idle, key=lambda each: each.changed_ms).transactional_id]
         return True
 
-    # ------------------------------------------------------------ what belongs to a transaction
+    # ------------------------------------------------------------ contents of a transaction
 
     def check(self, transactional_id: str, producer_id: int, producer_epoch: int) -> int:
         """Return why a producer may not add to a transaction, NONE if it may."""
@@ -161,10 +162,10 @@ class Transactions:
         return errors.CONCURRENT_TRANSACTIONS if is_busy else errors.NONE
 
     def refuses_version_2(self, found: Transaction) -> bool:
-        """Tell whether a change of version 2 is refused, as the feature was set back meanwhile.
+        """Return True if transactions version 2 is no longer enabled, and block the transaction.
 
-        As 4.4.0 does it: the change has begun by then and never ends, so that all that comes
-        afterwards is told to wait for it.
+        As in 4.4.0: the change has begun by then and never ends, so that every later request gets
+        CONCURRENT_TRANSACTIONS.
         """
         if self._state.features.get(_FEATURE, 0) >= 2:
             return False
@@ -179,7 +180,7 @@ class Transactions:
         partitions: Iterable[TopicPartition] = (),
         groups: Iterable[str] = (),
     ) -> int:
-        """Add partitions and groups to a transaction; return NONE or the code of an error."""
+        """Add partitions and groups to a transaction; return NONE or an error code."""
         error = self.check(transactional_id, producer_id, producer_epoch)
         if error != errors.NONE:
             return error
@@ -193,21 +194,21 @@ class Transactions:
         return errors.NONE
 
     def has_partition(self, transactional_id: str, topic: str, partition: int) -> bool:
-        """Tell whether a partition is in the open transaction of an id."""
+        """Return True if a partition is in the open transaction of an id."""
         found = self.get(transactional_id)
         return found is not None and (topic, partition) in found.partitions
 
     def has_group(self, transactional_id: str, group: str) -> bool:
-        """Tell whether a group's offsets may be in the open transaction of an id.
+        """Return True if the open transaction of an id may include the offsets of a group.
 
-        As brokers see it: a transaction holds the partition in which the group's offsets lie.
+        As in brokers: a transaction contains the partition of __consumer_offsets of the group.
         """
         found = self.get(transactional_id)
         wanted = self.offsets_partition(group)
         return found is not None and wanted in map(self.offsets_partition, found.groups)
 
     def offsets_partition(self, group: str) -> int:
-        """Return in which partition of the topic of offsets a group's would lie."""
+        """Return the partition of __consumer_offsets for a group."""
         return _java_hash(group) % self._setting('offsets.topic.num.partitions')
 
     def check_write(
@@ -219,10 +220,10 @@ class Transactions:
         partition: int,
         produce_version: int,
     ) -> int:
-        """Return why a transactional batch may not be written, NONE if it may (KIP-890).
+        """Return why a transactional batch may not be appended, NONE if it may (KIP-890).
 
-        Leaders ask this before a producer's first batch in a partition. From Produce v12 on the
-        partition is added; below it must have been, from 3.6 on.
+        Leaders call this before a producer's first batch in a partition. From Produce v12 on the
+        partition is added; below, from 3.6 on, it must have been added before.
         """
         if not transactional_id:
             return errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
@@ -239,7 +240,7 @@ class Transactions:
             return errors.NONE
         error = self.check(transactional_id, producer_id, producer_epoch)
         if error == errors.CONCURRENT_TRANSACTIONS:
-            return errors.NOT_ENOUGH_REPLICAS  # what old clients wait at
+            return errors.NOT_ENOUGH_REPLICAS  # the error at which old clients retry
         if error != errors.NONE:
             return fenced_code(error, newest=False)
         if place in self._by_id[transactional_id].partitions:
@@ -247,12 +248,12 @@ class Transactions:
         abortable = produce_version >= 11
         return errors.TRANSACTION_ABORTABLE if abortable else errors.INVALID_TXN_STATE
 
-    # ------------------------------------------------------------ the end
+    # ------------------------------------------------------------ end of a transaction
 
     def end_without_raising(
         self, transactional_id: str, producer_id: int, producer_epoch: int, commit: bool
     ) -> Identity:
-        """Commit or abort as EndTxn did up to version 4: the epoch stays."""
+        """Commit or abort as EndTxn does up to v4: the epoch is not increased."""
         if not transactional_id:
             return Identity(errors.INVALID_REQUEST)
         found = self.get(transactional_id)
@@ -264,7 +265,7 @@ class Transactions:
         if found.is_stuck:
             return Identity(errors.CONCURRENT_TRANSACTIONS)
         if found.state is S.ONGOING and is_later:
-            # The end was decided before the epoch was looked at, and then no marker was written:
+            # Releases before 2.5 decide the end before they check the epoch, and write no markers:
             # the transaction never ends.
             found.prepare(commit, self._now_ms(), raised=False, keep_last=True)
             return Identity(errors.PRODUCER_FENCED)
@@ -288,7 +289,7 @@ class Transactions:
     def end(
         self, transactional_id: str, producer_id: int, producer_epoch: int, commit: bool
     ) -> Identity:
-        """Commit or abort as EndTxn does from version 5 on: the epoch goes up (KIP-890)."""
+        """Commit or abort as EndTxn does from v5 on: the epoch is increased (KIP-890)."""
         if not transactional_id:
             return Identity(errors.INVALID_REQUEST)
         found = self.get(transactional_id)
@@ -319,17 +320,17 @@ class Transactions:
         return Identity(errors.NONE, *found.next_identity)
 
     def _end(self, found: Transaction, commit: bool, raised: bool, keep_last: bool) -> None:
-        """Decide the end of a transaction, and let the markers be written next."""
+        """Decide the end of a transaction, and schedule its markers."""
         if raised and keep_last and found.is_exhausted:
             found.next_producer_id = self.new_producer_id()
         found.prepare(commit, self._now_ms(), raised, keep_last)
         self._state.timers.later(0.0, partial(self._carry_out, found))
 
     def _carry_out(self, found: Transaction) -> None:
-        """Write the markers once it is on the disk how the transaction ends.
+        """Write the markers once the decision is on disk.
 
-        Sequence otherwise: a marker is in one log, the process is killed before the others are,
-        and the transaction, open again at the next start, is aborted when its time is over.
+        Otherwise the process could be killed after the first marker, and at the next start the
+        transaction would be open again and be aborted when it times out.
         """
         storage = self._state.storage
         if storage is not None:
@@ -343,7 +344,7 @@ class Transactions:
             storage.note_groups()
 
     def _write_markers(self, found: Transaction) -> None:
-        """Write the markers that are missing; those of partitions without leader later."""
+        """Write the missing markers; those of partitions without a leader are tried again."""
         commit = found.state is S.PREPARE_COMMIT
         for name, index in sorted(found.partitions):
             topic = self._state.topics.get(name)
@@ -370,10 +371,10 @@ class Transactions:
                 self._waiting.touch(('group', group))
         found.complete(self._now_ms())
 
-    # ------------------------------------------------------------ time
+    # ------------------------------------------------------------ expiration
 
     def _watch(self) -> None:
-        """Look for transactions whose time is over, every so often while any is open."""
+        """Schedule the check for expired transactions, which repeats while any is open."""
         if self._is_watching:
             return
         self._is_watching = True
@@ -386,7 +387,7 @@ class Transactions:
         now_ms = self._now_ms()
         for each in self.all:
             if each.state is S.ONGOING and each.started_ms + each.timeout_ms < now_ms:
-                # Its producer may come back with the epoch that it has (KIP-588).
+                # Its producer may continue with its epoch (KIP-588).
                 self._end(each, commit=False, raised=True, keep_last=True)
         if any(each.state is S.ONGOING for each in self._by_id.values()):
             self._watch()
@@ -399,14 +400,14 @@ class Transactions:
 
 
 def fenced_code(code: int, newest: bool) -> int:
-    """Return a code as a version says it: PRODUCER_FENCED is new in 2.7 (KIP-588)."""
+    """Return a code as in a version: PRODUCER_FENCED came with 2.7 (KIP-588)."""
     if code == errors.PRODUCER_FENCED and not newest:
         return errors.INVALID_PRODUCER_EPOCH
     return code
 
 
 def _java_hash(text: str) -> int:
-    """Return the hash by which brokers spread groups, without its sign bit."""
+    """Return the absolute value of ``String.hashCode()``, by which brokers assign groups."""
     units = text.encode('utf-16-be')
     found = 0
     for high, low in zip(units[::2], units[1::2]):
@@ -415,7 +416,7 @@ def _java_hash(text: str) -> int:
 
 
 def transactions_of(broker: Broker) -> Transactions:
-    """Return the transactions of a broker's cluster."""
+    """Return the transactions of a broker's cluster, made on the first call."""
     state = broker.state
     if state.transactions is None:
         state.transactions = Transactions(state, broker.waiting)

@@ -1,8 +1,7 @@
-"""One transactional id as its coordinator knows it: states, epochs, what the transaction holds.
+"""The state of one transactional id: transitions, epochs, and the contents of its transaction.
 
-Owns the states, the one table of what may follow what, and the rules for epochs of KIP-98, KIP-360,
-KIP-588 and KIP-890. Does not own: who may ask (transactions.py), requests (handlers), markers in
-logs (appending.py).
+Called by coordinator.py. The rules for epochs follow KIP-98, KIP-360, KIP-588 and KIP-890.
+Requests are in handlers/transactions.py, markers in logs/appending.py.
 """
 
 from __future__ import annotations
@@ -14,12 +13,12 @@ from kafka.errors import IllegalStateError
 
 NO_EPOCH = -1
 NO_PRODUCER_ID = -1
-#: The last epoch that a producer gets; the one above is left for fencing it.
+#: The last epoch of a producer; the next one is reserved for fencing it.
 LAST_EPOCH = 2**15 - 2
 
 
 class TransactionState(enum.Enum):
-    """What a transactional id is in, by the names that brokers tell."""
+    """The states of a transactional id; values are the names in responses."""
 
     EMPTY = 'Empty'
     ONGOING = 'Ongoing'
@@ -32,32 +31,33 @@ class TransactionState(enum.Enum):
 
 S = TransactionState
 
-#: state -> what may come next.
+#: The next states that are allowed in each state.
 TRANSITIONS = {
     S.EMPTY: (S.EMPTY, S.ONGOING, S.PREPARE_ABORT, S.DEAD),
     S.ONGOING: (S.ONGOING, S.PREPARE_COMMIT, S.PREPARE_ABORT),
     S.PREPARE_COMMIT: (S.COMPLETE_COMMIT,),
     S.PREPARE_ABORT: (S.COMPLETE_ABORT,),
-    # With KIP-890 a transaction without partitions may be aborted; that only raises the epoch.
+    # With KIP-890 an abort without partitions is allowed; it only increases the epoch.
     S.COMPLETE_COMMIT: (S.EMPTY, S.ONGOING, S.PREPARE_ABORT, S.DEAD),
     S.COMPLETE_ABORT: (S.EMPTY, S.ONGOING, S.PREPARE_ABORT, S.DEAD),
     S.DEAD: (),
 }
 
-#: Markers are being written.
+#: The markers are being written.
 PREPARED = (S.PREPARE_COMMIT, S.PREPARE_ABORT)
-#: Nothing is open, and a transaction may begin.
+#: No transaction is open, and one may begin.
 IDLE = (S.EMPTY, S.COMPLETE_COMMIT, S.COMPLETE_ABORT)
 
 
 class Transaction:
     """One transactional id.
 
-    Attributes: producer_id, producer_epoch: of the producer that owns it now; last_producer_id,
-    last_epoch: those before, for answering a repeated request, -1 for none; next_producer_id: takes
-    over when the markers are written, -1 for none; partitions, groups: what it wrote to;
-    started_ms: when the first of them came, -1 if there was none yet; changed_ms: when anything
-    happened last; is_stuck: whether a change began that never ends (see refuses_version_2()).
+    Attributes: producer_id, producer_epoch: of the current producer; last_producer_id,
+    last_epoch: the previous ones, to recognise retried requests, -1 for none; next_producer_id:
+    takes effect when the markers are written, -1 for none; partitions, groups: those of the
+    transaction; started_ms: when the first was added, -1 if none has been; changed_ms: the time of
+    the last change; is_stuck: whether a change began that never ends, see
+    Transactions.refuses_version_2().
     """
 
     def __init__(self, transactional_id: str, producer_id: int, now_ms: int) -> None:
@@ -85,11 +85,11 @@ class Transaction:
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether the epoch cannot be raised again for a producer."""
+        """Whether the epoch cannot be increased again for a producer."""
         return self.producer_epoch >= LAST_EPOCH
 
     def move_to(self, state: TransactionState, now_ms: int) -> None:
-        """Change the state. Raises IllegalStateError for one that cannot follow."""
+        """Change the state. Raises IllegalStateError if the transition is not allowed."""
         if state not in TRANSITIONS[self.state]:
             raise IllegalStateError(
                 'transaction %r cannot go from %s to %s'
@@ -98,10 +98,10 @@ class Transaction:
         self.state = state
         self.changed_ms = now_ms
 
-    # ------------------------------------------------------------ who owns it
+    # ------------------------------------------------------------ producer ids and epochs
 
     def is_known(self, producer_id: int, producer_epoch: int) -> bool:
-        """Tell whether a producer that wants its next epoch may have owned this (KIP-360)."""
+        """Return True if a producer that requests its next epoch may own the id (KIP-360)."""
         if self.producer_epoch == NO_EPOCH or producer_id == self.producer_id:
             return True
         return producer_id == self.last_producer_id and producer_epoch >= LAST_EPOCH
@@ -109,10 +109,10 @@ class Transaction:
     def take_over(
         self, expected_epoch: Optional[int], timeout_ms: int, fresh_id: int, now_ms: int
     ) -> bool:
-        """Give it to a producer with the next epoch; return whether that was right.
+        """Assign the id to a producer with the next epoch; return False if its epoch is stale.
 
-        Arguments: expected_epoch: the one that the producer has, None if it does not say;
-            fresh_id: a producer id to begin with where the epochs of this one are used up.
+        Arguments: expected_epoch: the current epoch of the producer, None if it sends none;
+            fresh_id: the next producer id if the epochs of this one are exhausted.
         """
         if self.is_exhausted and expected_epoch in (None, self.producer_epoch):
             self.last_producer_id = self.producer_id
@@ -133,16 +133,16 @@ class Transaction:
     # ------------------------------------------------------------ a transaction
 
     def begin(self, now_ms: int) -> None:
-        """Note that something was added: the first time, a transaction begins."""
+        """Record an addition, the first of which begins a transaction."""
         if self.state is not S.ONGOING:
             self.started_ms = now_ms
         self.move_to(S.ONGOING, now_ms)
 
     def prepare(self, commit: bool, now_ms: int, raised: bool, keep_last: bool) -> None:
-        """Decide the end; markers carry the epoch that holds from now on.
+        """Decide the end; markers have the epoch that is valid from now on.
 
-        Arguments: raised: whether the epoch goes up, which fences the producer or, with KIP-890, is
-            told to it; keep_last: whether a producer with the epoch before is still listened to.
+        Arguments: raised: whether the epoch is increased, which fences the producer; with KIP-890
+            it gets the new one; keep_last: whether requests with the previous epoch are recognised.
         """
         self.move_to(S.PREPARE_COMMIT if commit else S.PREPARE_ABORT, now_ms)
         if raised:
@@ -150,7 +150,7 @@ class Transaction:
             self.producer_epoch += 1
 
     def complete(self, now_ms: int) -> None:
-        """Note that all markers are written."""
+        """Record that all markers are written."""
         commit = self.state is S.PREPARE_COMMIT
         self.move_to(S.COMPLETE_COMMIT if commit else S.COMPLETE_ABORT, now_ms)
         self.partitions.clear()
@@ -162,13 +162,13 @@ class Transaction:
 
     @property
     def next_identity(self) -> Tuple[int, int]:
-        """The producer id and epoch that the producer goes on with (KIP-890)."""
+        """The producer id and epoch with which the producer continues (KIP-890)."""
         if self.next_producer_id != NO_PRODUCER_ID:
             return self.next_producer_id, 0
         return self.producer_id, self.producer_epoch
 
     def is_repeated(self, producer_id: int, producer_epoch: int) -> bool:
-        """Tell whether an EndTxn is from before its answer, which raised the epoch (KIP-890)."""
+        """Return True if an EndTxn is a retry, with the epoch before its response (KIP-890)."""
         if producer_id == self.producer_id and producer_epoch + 1 == self.producer_epoch:
             return True
         return (

@@ -1,7 +1,7 @@
-"""Whether a transactional batch may be written to a partition (KIP-890).
+"""Verification of transactional batches before they are appended (KIP-890).
 
-Owns when the leader asks the transaction coordinator: before a producer's first batch in a
-partition. What is answered is :mod:`kafka.testing.transactions.coordinator`' business.
+Called by handlers/produce.py. As in brokers, the leader asks the transaction coordinator
+(:mod:`kafka.testing.transactions.coordinator`) before a producer's first batch in a partition.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from kafka.testing.logs.partition_log import Batch
 from kafka.testing.state import Partition
 from kafka.testing.transactions.coordinator import transactions_of
 
-#: From this version of Produce on, writing adds the partition to the transaction.
+#: From this version of Produce on, a write adds the partition to the transaction.
 _ADDS_PARTITIONS = 12
 
 
 def transaction_error(
     call: Call[ProduceRequest], partition: Partition, batches: Sequence[Batch]
 ) -> int:
-    """Return NONE, or why the batches have no place in a transaction of the partition."""
+    """Return NONE, or why the batches may not be appended in a transaction."""
     for batch in batches:
         producer_id = batch.producer_id
         if not batch.is_transactional or producer_id in partition.log.open_transactions:

@@ -1,1 +1,1 @@
-"""Settings of brokers, topics, groups and client metrics, and features of the cluster."""
+"""Configs of brokers, topics, groups and client metrics, and features of the cluster."""

@@ -1,9 +1,9 @@
-"""The settings of brokers, of any release from 0.11 on: names, types, defaults.
+"""The table of broker configs of all releases from 0.11 on: names, types, defaults.
 
-Owns data only. A line is a name, its type, with ``*`` behind it when it can be changed while a
-broker runs (KIP-226), and its default from a release on, ``~`` where the setting is gone. The
-releases are those in which it was looked up (0.11 1.1 2.4 2.8 3.0 3.3 3.6 3.9 4.0 4.1 4.2 4.3 4.4);
-a setting may have come between two of them. ``@`` stands for a text in :data:`LONG`.
+Read by configs.py. A line has a name, its type, followed by ``*`` if it can be changed while the
+broker runs (KIP-226), and its default from a release on, ``~`` if the release does not have the
+config. Checked were the releases 0.11 1.1 2.4 2.8 3.0 3.3 3.6 3.9 4.0 4.1 4.2 4.3 4.4; a config may
+have come between two of them. ``@`` refers to a text in :data:`LONG`.
 """
 
 from __future__ import annotations

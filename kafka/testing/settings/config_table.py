@@ -1,8 +1,9 @@
-"""The settings of topics, groups and client metrics, of any release: types, limits, defaults.
+"""The tables of configs of topics, groups and client metrics: types, limits, defaults.
 
-Owns data only. A line is a name, its type, the broker's setting that stands behind it (``-`` for
-none), what values are allowed (``low..high``, ``a|b`` for one of them, ``-`` for any) and its
-default from a release on, ``~`` where the setting is gone; ``@protocol`` is the release itself.
+Read by configs.py, for all releases. A line has a name, its type, the broker config that is its
+default (or ``-``), the allowed values (``low..high``, ``a|b`` for one of them, ``-`` for any)
+and its default from a release on, ``~`` if the release does not have the config; ``@protocol`` is
+the release itself.
 """
 
 from __future__ import annotations

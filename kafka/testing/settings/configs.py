@@ -1,8 +1,8 @@
-"""Settings of brokers, topics, groups and client metrics of an embedded cluster.
+"""Configs of brokers, topics, groups and client metrics of an embedded cluster.
 
-Owns: which settings a release has, with types and defaults; whether a value is allowed; which value
-holds, in the order that KIP-226 gives. Values lie in ``Topic.configs`` and ``state.configs``, the
-tables in config_table.py and broker_config_table.py; the requests in handlers/configs.py.
+The configs of each release with types and defaults, the check of values, and the effective value in
+the order of KIP-226. Values are stored in ``Topic.configs`` and ``state.configs``; the tables are
+in config_table.py and broker_config_table.py, the requests in handlers/configs.py.
 """
 
 from __future__ import annotations
@@ -28,47 +28,47 @@ from kafka.testing.settings.config_table import GROUP_TABLE, METRICS_TABLE, TOPI
 if TYPE_CHECKING:
     from kafka.testing.state import ClusterState, Topic
 
-# Types of resources, as DescribeConfigs numbers them.
+# Resource types, by their numbers in DescribeConfigs.
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 
-#: As DescribeConfigs numbers the types of values.
+#: Value types, by their numbers in DescribeConfigs.
 TYPES = {
     name: number
     for number, name in enumerate(
         'UNKNOWN BOOLEAN STRING INT SHORT LONG DOUBLE LIST CLASS PASSWORD'.split()
     )
 }
-# Where values come from.
+# Sources of values, by their numbers in DescribeConfigs.
 FROM_TOPIC, FROM_BROKER, FROM_ALL_BROKERS, FROM_FILE, FROM_DEFAULT = 1, 2, 3, 4, 5
 FROM_CLIENT_METRICS, FROM_GROUP = 7, 8
 
 _WIDTHS = {'INT': 31, 'LONG': 63, 'SHORT': 15}
 RACK_AWARE_SELECTOR = 'org.apache.kafka.common.replica.RackAwareReplicaSelector'
-#: How often transactions are looked for whose time is over.
+#: The interval of the check for expired transactions.
 OVERDUE_INTERVAL = 'transaction.abort.timed.out.transaction.cleanup.interval.ms'
 
 _LONGEST_PATTERN = 256
-_MOST_TEXT = 32768  # of one value, so that nobody fills the memory with them
+_MOST_TEXT = 32768  # of one value, since values are kept in memory
 
 
 class ConfigKey(NamedTuple):
-    """One setting in one release; ``default`` is None for none."""
+    """One config in one release; ``default`` is None if it has no default."""
 
     name: str
     type: str
     default: Optional[str]
-    synonym: Optional[str] = None  # the broker's setting behind a topic's
+    synonym: Optional[str] = None  # the broker config that is the default of a topic's
     allowed: str = '-'
     is_dynamic: bool = True
 
     @property
     def is_sensitive(self) -> bool:
-        """Whether its value is never shown."""
+        """Whether its value is never returned."""
         return self.type == 'PASSWORD'
 
 
 class ConfigSource(NamedTuple):
-    """A value and where it comes from."""
+    """A value and its source."""
 
     name: str
     value: Optional[str]
@@ -80,25 +80,25 @@ Keys = Mapping[str, ConfigKey]
 
 @lru_cache(maxsize=None)
 def topic_keys(release: str) -> Keys:
-    """Return the settings of topics in a release, by name."""
+    """Return the topic configs of a release, by name."""
     return {key.name: key for key in _keys(TOPIC_TABLE, release)}
 
 
 @lru_cache(maxsize=None)
 def group_keys(release: str) -> Keys:
-    """Return the settings of groups in a release, by name."""
+    """Return the group configs of a release, by name."""
     return {key.name: key for key in _keys(GROUP_TABLE, release)}
 
 
 @lru_cache(maxsize=None)
 def metrics_keys(release: str) -> Keys:
-    """Return the settings of client metrics in a release, by name."""
+    """Return the client metrics configs of a release, by name."""
     return {key.name: key for key in _keys(METRICS_TABLE, release)}
 
 
 @lru_cache(maxsize=None)
 def broker_keys(release: str) -> Keys:
-    """Return the settings of brokers in a release, by name; those of 0.11 for older ones."""
+    """Return the broker configs of a release, by name; those of 0.11 for older ones."""
     position = max(RELEASES.index(release), RELEASES.index('0.11'))
     found = {}
     for name, kind, *defaults in map(str.split, _lines(BROKER_TABLE)):
@@ -113,7 +113,7 @@ def broker_keys(release: str) -> Keys:
 
 @lru_cache(maxsize=None)
 def _any_default(name: str) -> str:
-    """Return a default of a topic's setting from whichever release has it. Raises KeyError."""
+    """Return the default of a topic config in the newest release with it. Raises KeyError."""
     for release in reversed(RELEASES):
         key = topic_keys(release).get(name)
         if key is not None:
@@ -136,7 +136,7 @@ def _lines(table: str) -> List[str]:
 
 
 def _default(defaults: Iterable[str], position: int) -> str:
-    """Return the default that holds in a release, ``~`` if it has none of that name."""
+    """Return the default in a release, ``~`` if it does not have the config."""
     found = '~'
     for each in defaults:
         since, _, value = each.partition('=')
@@ -151,7 +151,7 @@ def _named(default: Optional[str], release: str) -> Optional[str]:
 
 
 def _protocol(release: str) -> str:
-    """Return the newest inter-broker protocol of a release by name."""
+    """Return the name of the newest inter-broker protocol of a release."""
     revisions = {'0.10.0': 1, '0.10.1': 2, '0.11': 2, '2.0': 1, '2.1': 2, '2.2': 1, '2.3': 1}
     revisions.update({'2.4': 1, '2.7': 2, '2.8': 1, '3.0': 1, '3.3': 3, '3.5': 2, '3.6': 2})
     revisions.update({'3.7': 4})
@@ -161,14 +161,14 @@ def _protocol(release: str) -> str:
     return '%s-IV%d' % (name, revisions.get(release, 0))
 
 
-# ------------------------------------------------------------ which value holds
+# ------------------------------------------------------------ effective values
 
 
 def topic_config(state: ClusterState, topic: Union[Topic, str], name: str) -> str:
-    """Return the value of a topic's setting that holds now.
+    """Return the effective value of a topic config.
 
-    A setting that this release lacks has the default of another. Raises KeyError for a name that
-    no release knows.
+    A config that this release does not have has the default of another one. Raises KeyError for
+    a name that is unknown in all releases.
     """
     found = state.topics.get(topic) if isinstance(topic, str) else topic
     if found is not None and name in found.configs:
@@ -185,9 +185,9 @@ def topic_config(state: ClusterState, topic: Union[Topic, str], name: str) -> st
 def topic_values(
     state: ClusterState, own: Mapping[str, str], key: ConfigKey, node_id: int
 ) -> List[ConfigSource]:
-    """Return all values of a topic's setting, the one that holds first; none for its default.
+    """Return the values of a topic config, the effective one first; none for its default.
 
-    Arguments: own: those of the topic itself; node_id: the broker whose settings are behind them.
+    Arguments: own: the values of the topic; node_id: the broker whose configs are the defaults.
     """
     found = [ConfigSource(key.name, own[key.name], FROM_TOPIC)] if key.name in own else []
     behind = broker_keys(state.release.name).get(key.synonym or '')
@@ -195,7 +195,7 @@ def topic_values(
 
 
 def broker_values(state: ClusterState, key: ConfigKey, node_id: int) -> List[ConfigSource]:
-    """Return all values of a broker's setting, the one that holds first."""
+    """Return the values of a broker config, the effective one first."""
     found = []
     of_one = state.configs.get((BROKER, str(node_id)), {})
     for values, source in ((of_one, FROM_BROKER), (of_all_brokers(state), FROM_ALL_BROKERS)):
@@ -210,7 +210,7 @@ def broker_values(state: ClusterState, key: ConfigKey, node_id: int) -> List[Con
 
 
 def of_all_brokers(state: ClusterState) -> Mapping[str, str]:
-    """Return the dynamic settings of all brokers; KIP-966 makes that of replicas in sync one."""
+    """Return the dynamic configs of all brokers; KIP-966 makes min.insync.replicas one."""
     found = state.configs.get((BROKER, ''), {})
     if 'eligible.leader.replicas.version' not in state.features:
         return found
@@ -219,16 +219,16 @@ def of_all_brokers(state: ClusterState) -> Mapping[str, str]:
 
 
 def broker_config(state: ClusterState, node_id: int, name: str) -> str:
-    """Return the value of a broker's setting that holds now, '' if it has none.
+    """Return the effective value of a broker config, '' if it has none.
 
-    Raises KeyError for a setting that the release lacks.
+    Raises KeyError for a config that the release does not have.
     """
     values = broker_values(state, broker_keys(state.release.name)[name], node_id)
     return (values[0].value or '') if values else ''
 
 
 def static_values(state: ClusterState, node_id: int) -> Dict[str, str]:
-    """Return what would stand in a broker's file of settings."""
+    """Return the values that a broker's properties file would have."""
     values = _chosen(state)
     node = state.nodes.get(node_id)
     if node is not None:
@@ -242,9 +242,9 @@ def static_values(state: ClusterState, node_id: int) -> Dict[str, str]:
 
 
 def _chosen(state: ClusterState) -> Dict[str, str]:
-    """Return the settings that were given to the cluster; for others those of the release hold.
+    """Return the configs that were given to the cluster; others have the release's default.
 
-    None is shown as what the release has, also where it stands for never.
+    None counts as the default, also where it means never.
     """
     given, usual = state.defaults, type(state.defaults)()
     names = {
@@ -270,13 +270,13 @@ def _chosen(state: ClusterState) -> Dict[str, str]:
     }
 
 
-# ------------------------------------------------------------ whether a value is allowed
+# ------------------------------------------------------------ validation
 
 
 def unknown_or_invalid(keys: Keys, name: str, value: str, what: str) -> Optional[str]:
-    """Return what is wrong with a setting, None if nothing is.
+    """Return why a config is unknown or its value invalid, None if it is valid.
 
-    Arguments: what: the kind of resource, as the text names it.
+    Arguments: what: the resource type in the message.
     """
     key = keys.get(name)
     if key is None:
@@ -285,7 +285,7 @@ def unknown_or_invalid(keys: Keys, name: str, value: str, what: str) -> Optional
 
 
 def invalid(key: ConfigKey, value: str) -> Optional[str]:
-    """Return what is wrong with a value, None if nothing is."""
+    """Return why a value is invalid, None if it is valid."""
     if len(value) > _MOST_TEXT or not _is_typed(key.type, value.strip()):
         return 'Invalid value %s for configuration %s: not a %s' % (
             value[:80],
@@ -298,12 +298,12 @@ def invalid(key: ConfigKey, value: str) -> Optional[str]:
 
 
 def invalid_for_topics(release: str, name: str, value: str) -> Optional[str]:
-    """Return what is wrong with a broker's setting that topics have by another name too."""
+    """Return why a broker config is invalid as the default of a topic config, None if it is not."""
     behind = (key for key in topic_keys(release).values() if key.synonym == name)
     return next((wrong for key in behind for wrong in [invalid(key, value)] if wrong), None)
 
 
-#: By what client metrics choose clients (KIP-714).
+#: The attributes by which client metrics select clients (KIP-714).
 _CLIENT_PARTS = frozenset(
     'client_instance_id client_id client_software_name client_software_version'
     ' client_source_address client_source_port'.split()
@@ -311,7 +311,7 @@ _CLIENT_PARTS = frozenset(
 
 
 def bad_client_match(value: str) -> Optional[str]:
-    """Return what is wrong with a choice of clients, None if nothing is."""
+    """Return why a selection of clients is invalid, None if it is valid."""
     for part in split_list(value):
         name, equals, pattern = part.partition('=')
         if not equals or name.strip() not in _CLIENT_PARTS or len(pattern) > _LONGEST_PATTERN:
@@ -347,5 +347,5 @@ def _is_allowed(key: ConfigKey, value: str) -> bool:
 
 
 def split_list(value: str) -> List[str]:
-    """Return the words of a value of type LIST."""
+    """Return the elements of a value of type LIST."""
     return [word.strip() for word in value.split(',') if word.strip()]

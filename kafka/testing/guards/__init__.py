@@ -1,7 +1,7 @@
-"""What each API of an embedded broker demands of who asks, and what it answers if that is missing.
+"""The authorization that each API of an embedded broker requires.
 
-A guard meets a request before its handler, where brokers have an authorizer: one module for each
-family, as in handlers/. The decision itself is :mod:`kafka.testing.security.authorizer`'s.
+A guard checks a request before its handler if the cluster has an authorizer: one module for each
+family, as in handlers/. The decisions are made by :mod:`kafka.testing.security.authorizer`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who may look at the cluster and change it: guards of the APIs about it, its users and ACLs."""
+"""Guards of the APIs about the cluster, its users and ACLs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from kafka.testing.guards.rules import (
 )
 from kafka.testing.security import acls
 
-#: What is demanded on the cluster, and nothing else.
+#: APIs that require a single operation on the cluster.
 DEMANDS: Dict[int, int] = {
     request.api_key: operation
     for operation, requests in (
@@ -82,7 +82,7 @@ DEMANDS: Dict[int, int] = {
 }
 
 
-#: Where the code is told for the whole and for each part: what request and response call these.
+#: APIs with codes for the whole and for each item: the lists of items in request and response.
 _BOTH: Dict[int, Tuple[str, str]] = {
     ApiKey.ELECT_LEADERS: ('topic_partitions', 'replica_election_results'),
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: ('topics', 'responses'),
@@ -111,7 +111,7 @@ _BOTH: Dict[int, Tuple[str, str]] = {
     UpdateFeaturesRequest,
 )
 def whole(call: Call[Any]) -> Answer:
-    """Demand one operation on the cluster."""
+    """Require one operation on the cluster."""
     if may_cluster(call, DEMANDS[call.header.api_key]):
         return None
     code = errors.CLUSTER_AUTHORIZATION_FAILED
@@ -133,7 +133,7 @@ def whole(call: Call[Any]) -> Answer:
 
 @guards(DescribeClusterRequest)
 def describe_cluster(call: Call[DescribeClusterRequest]) -> None:
-    """Tell of operations what one may do."""
+    """Return only the operations that the client may perform."""
     if call.request.include_cluster_authorized_operations:
 
         def change(response: Any) -> None:
@@ -144,7 +144,7 @@ def describe_cluster(call: Call[DescribeClusterRequest]) -> None:
 
 
 def cluster_operations(call: Call[Any]) -> int:
-    """Return what one is allowed with the cluster, as bits; none if not even to know that."""
+    """Return the bits of allowed operations on the cluster, 0 without DESCRIBE."""
     if not may_cluster(call, acls.DESCRIBE):
         return 0
     return authorized_operations(call, acls.CLUSTER, acls.CLUSTER_NAME)
@@ -155,7 +155,7 @@ def cluster_operations(call: Call[Any]) -> int:
 
 @guards(CreateDelegationTokenRequest)
 def create_token(call: Call[CreateDelegationTokenRequest]) -> Answer:
-    """Demand CREATE_TOKENS on the user whom a token of another is for (KIP-373)."""
+    """Require CREATE_TOKENS on the owner of a token if it is another user (KIP-373)."""
     request = call.request
     if not request.owner_principal_name or call.principal == ANONYMOUS:
         return None

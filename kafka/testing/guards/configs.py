@@ -1,4 +1,4 @@
-"""Who may see and change settings: guards of the APIs of configs (KIP-133, KIP-339)."""
+"""Guards of the config APIs (KIP-133, KIP-339)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _DENIED = (
 
 
 def _code(call: Call[Any], resource: Any, operation: int) -> int:
-    """Return why a resource may not be touched, NONE if it may; what it is not is told later."""
+    """Return the error code for a resource, NONE if it is allowed or its type is unknown."""
     kind, name = resource.resource_type, resource.resource_name
     if kind == configs.TOPIC:
         return topic_code(call, operation, name)
@@ -46,18 +46,18 @@ def _code(call: Call[Any], resource: Any, operation: int) -> int:
 
 @guards(DescribeConfigsRequest)
 def describe_configs(call: Call[DescribeConfigsRequest]) -> Answer:
-    """Demand DESCRIBE_CONFIGS on topics and groups, for the rest on the cluster."""
+    """Require DESCRIBE_CONFIGS on topics and groups, for other types on the cluster."""
     return _refuse(call, 'results', lambda each: _code(call, each, acls.DESCRIBE_CONFIGS))
 
 
 @guards(AlterConfigsRequest, IncrementalAlterConfigsRequest)
 def alter_configs(call: Call[Any]) -> Answer:
-    """Demand ALTER_CONFIGS on topics and groups, for the rest on the cluster."""
+    """Require ALTER_CONFIGS on topics and groups, for other types on the cluster."""
     return _refuse(call, 'responses', lambda each: _code(call, each, acls.ALTER_CONFIGS))
 
 
 def _refuse(call: Call[Any], answered: str, code_of: Callable[[Any], int]) -> Answer:
-    """Refuse the resources that may not be touched, each with its code."""
+    """Refuse the resources that are not allowed, each with its code."""
     response = refuse_by_code(call, 'resources', answered, code_of)
     if not call.state.release.has_zookeeper:
         change_response(call, lambda answer: _tell_more(call, getattr(answer, answered)))
@@ -65,7 +65,7 @@ def _refuse(call: Call[Any], answered: str, code_of: Callable[[Any], int]) -> An
 
 
 def _tell_more(call: Call[Any], items: List[Any]) -> None:
-    """Say what KRaft says of all that is refused, but of brokers since 4.0."""
+    """Set the messages of KRaft brokers, which since 4.0 have none for broker configs."""
     told = [configs.TOPIC, configs.GROUP]
     if call.state.release.version < (4, 0):
         told.append(configs.BROKER)

@@ -1,6 +1,6 @@
-"""Who may write, read and look for records: guards of the APIs about partitions' logs.
+"""Guards of the APIs that write, read and look up records.
 
-Fetch asks in its handler, since it is about what its session has (KIP-227).
+The guard of Fetch is called by its handler, since the session decides the partitions (KIP-227).
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from kafka.testing.guards.transactions import IDEMPOTENT_BY_TOPIC
 from kafka.testing.security import acls
 from kafka.testing.security.sasl.login import and_close
 
-# Where these stand in a batch of records.
+# Positions in a batch.
 _MAGIC_AT, _TRANSACTIONAL_AT, _PRODUCER_AT, _PRODUCER_END = 16, 22, 43, 51
 _TRANSACTIONAL_MASK = 0x10
 
 
 @guards(ProduceRequest)
 def produce(call: Call[ProduceRequest]) -> Answer:
-    """Demand WRITE on topics, on the transactional id, and more for idempotence before KIP-679."""
+    """Require WRITE on topics and transactional id, and for idempotence before KIP-679 more."""
     request = call.request
     refusal = _producer_refusal(call)
     if refusal != errors.NONE:
@@ -44,7 +44,7 @@ def produce(call: Call[ProduceRequest]) -> Answer:
     response = refuse_topics(call, 'topic_data', 'responses', acls.WRITE)
     if request.acks == 0 and (response is not None or call.request is not request):
         if response is not None:
-            call.close_connection()  # the only way to tell
+            call.close_connection()  # the only way to report an error
         else:
             call.deliveries.append(and_close)
         return None
@@ -78,13 +78,13 @@ def _is_idempotent(head: bytes) -> bool:
 
 @guards(ListOffsetsRequest)
 def list_offsets(call: Call[ListOffsetsRequest]) -> Answer:
-    """Demand DESCRIBE on topics."""
+    """Require DESCRIBE on topics."""
     return refuse_topics(call, 'topics', 'topics', acls.DESCRIBE)
 
 
 @guards(OffsetForLeaderEpochRequest)
 def offset_for_leader_epoch(call: Call[OffsetForLeaderEpochRequest]) -> Answer:
-    """Demand to be a broker or, since KIP-320, DESCRIBE on topics."""
+    """Require CLUSTER_ACTION or, since KIP-320, DESCRIBE on topics."""
     if may_cluster(call, acls.CLUSTER_ACTION):
         return None
     if call.state.release.version < (2, 1):
@@ -94,23 +94,23 @@ def offset_for_leader_epoch(call: Call[OffsetForLeaderEpochRequest]) -> Answer:
 
 @guards(DeleteRecordsRequest)
 def delete_records(call: Call[DeleteRecordsRequest]) -> Answer:
-    """Demand DELETE on topics."""
+    """Require DELETE on topics."""
     return refuse_topics(call, 'topics', 'topics', acls.DELETE)
 
 
 @guards(DescribeProducersRequest)
 def describe_producers(call: Call[DescribeProducersRequest]) -> Answer:
-    """Demand READ on topics."""
+    """Require READ on topics."""
     return refuse_topics(call, 'topics', 'topics', acls.READ)
 
 
 def fetch_code(call: Call[Any], name: Optional[str]) -> int:
-    """Return why one may not read a topic, NONE if one may; a follower has to be a broker."""
+    """Return the error code for a topic, NONE if allowed; followers need CLUSTER_ACTION."""
     if call.request.replica_id < 0:
         return topic_code(call, acls.READ, name)
     is_broker = may_cluster(call, acls.CLUSTER_ACTION)
     if call.state.release.version < (1, 0):
-        # One that is still has to be allowed to read.
+        # Brokers need READ on the topic as well.
         return (
             topic_code(call, acls.READ, name) if is_broker else errors.CLUSTER_AUTHORIZATION_FAILED
         )

@@ -1,4 +1,4 @@
-"""Who may take part in groups, see them and their offsets: guards of the APIs of groups."""
+"""Guards of the group APIs: membership, descriptions and offsets."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ _REFUSALS = {
     errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
     errors.CLUSTER_AUTHORIZATION_FAILED,
 }
-#: What FindCoordinator may be asked for.
+#: Key types of FindCoordinator.
 _GROUP, _TRANSACTION, _SHARE = range(3)
 
 
-#: Of the APIs of newer groups: without which feature they are unsupported, whoever asks.
+#: The feature that an API needs; without it the API is unsupported, whatever the ACLs.
 _FEATURES: Dict[int, str] = {
     **dict.fromkeys((ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE), ''),
     **dict.fromkeys(
@@ -98,12 +98,12 @@ def _may(call: Call[Any], operation: int, group: str) -> bool:
     StreamsGroupTopologyDescriptionUpdateRequest,
 )
 def member(call: Call[Any]) -> Answer:
-    """Demand READ on the group."""
+    """Require READ on the group."""
     return None if _may(call, acls.READ, call.request.group_id) else _unjoined(call, _DENIED)
 
 
 def _unjoined(call: Call[Any], code: int) -> Any:
-    """Refuse a member, and say of it what brokers say where there is none."""
+    """Return the refusal of a member, with the values that brokers send without a member."""
     response = refused(call, code)
     if hasattr(response, 'member_epoch'):
         response.member_epoch = 0
@@ -114,7 +114,7 @@ def _unjoined(call: Call[Any], code: int) -> Any:
 
 @guards(SyncGroupRequest)
 def sync(call: Call[SyncGroupRequest]) -> Answer:
-    """Demand READ on the group of who says what is mandatory (KIP-559)."""
+    """Require READ on the group, unless mandatory fields are missing (KIP-559)."""
     request = call.request
     if call.version >= 5 and (request.protocol_type is None or request.protocol_name is None):
         return None
@@ -123,7 +123,7 @@ def sync(call: Call[SyncGroupRequest]) -> Answer:
 
 @guards(ConsumerGroupHeartbeatRequest, ShareGroupHeartbeatRequest)
 def heartbeat(call: Call[Any]) -> Answer:
-    """Demand READ on the group, and DESCRIBE on the topics that are subscribed to."""
+    """Require READ on the group, and DESCRIBE on the subscribed topics."""
     if _is_unsupported(call):
         return None
     return member(call) or _undescribed(call, call.request.subscribed_topic_names or ())
@@ -131,7 +131,7 @@ def heartbeat(call: Call[Any]) -> Answer:
 
 @guards(StreamsGroupHeartbeatRequest)
 def streams_heartbeat(call: Call[StreamsGroupHeartbeatRequest]) -> Answer:
-    """Demand READ on the group, and DESCRIBE on the topics of the topology."""
+    """Require READ on the group, and DESCRIBE on the topics of the topology."""
     if _is_unsupported(call):
         return None
     topology = call.request.topology
@@ -149,12 +149,12 @@ def _undescribed(call: Call[Any], names: Iterable[str]) -> Answer:
     return _unjoined(call, errors.TOPIC_AUTHORIZATION_FAILED)
 
 
-# ---------------------------------------------------------------- what there is
+# ---------------------------------------------------------------- lookups and descriptions
 
 
 @guards(FindCoordinatorRequest)
 def find_coordinator(call: Call[FindCoordinatorRequest]) -> Answer:
-    """Demand DESCRIBE on groups and transactional ids, and to be a broker for share groups."""
+    """Require DESCRIBE on groups and transactional ids, CLUSTER_ACTION for share groups."""
     request = call.request
     kind = request.key_type
     if call.version == 0 or kind == _GROUP:
@@ -180,7 +180,7 @@ def find_coordinator(call: Call[FindCoordinatorRequest]) -> Answer:
 
 
 def _leave_nowhere(response: Any) -> None:
-    """Name no address where there is an error."""
+    """Remove the address from responses with an error."""
     for each in response.coordinators:
         if each.error_code in _REFUSALS:
             each.node_id, each.host, each.port, each.error_message = -1, '', -1, ''
@@ -190,13 +190,13 @@ def _leave_nowhere(response: Any) -> None:
 
 @guards(DescribeGroupsRequest)
 def describe_groups(call: Call[DescribeGroupsRequest]) -> Answer:
-    """Demand DESCRIBE on groups."""
+    """Require DESCRIBE on groups."""
     return _describe(call, 'groups')
 
 
 @guards(ConsumerGroupDescribeRequest, ShareGroupDescribeRequest, StreamsGroupDescribeRequest)
 def describe_by_ids(call: Call[Any]) -> Answer:
-    """Demand DESCRIBE on groups, and on the topics of their members."""
+    """Require DESCRIBE on groups, and on the topics of their members."""
     if _is_unsupported(call):
         return None
     response = _describe(call, 'group_ids')
@@ -218,7 +218,7 @@ def _hide_groups(call: Call[Any], response: Any) -> None:
 
 
 def _topics_of(group: Any) -> Iterable[str]:
-    """Return the topics that a description of a group names."""
+    """Yield the topics in the description of a group."""
     topology = getattr(group, 'topology', None)
     for each in topology.subtopologies or () if topology is not None else ():
         yield from each.source_topics
@@ -254,7 +254,7 @@ def _tell_operations(call: Call[Any], response: Any) -> None:
 
 @guards(ListGroupsRequest)
 def list_groups(call: Call[ListGroupsRequest]) -> Answer:
-    """Leave out groups that one may not describe, unless one may describe the cluster (KIP-231)."""
+    """Require DESCRIBE on the cluster, or leave out groups without DESCRIBE (KIP-231)."""
     if may_cluster(call, acls.DESCRIBE):
         return None
     if call.state.release.version < (2, 1):
@@ -270,7 +270,7 @@ def list_groups(call: Call[ListGroupsRequest]) -> Answer:
 
 @guards(DeleteGroupsRequest)
 def delete_groups(call: Call[DeleteGroupsRequest]) -> Answer:
-    """Demand DELETE on groups."""
+    """Require DELETE on groups."""
     return refuse_items(
         call,
         'groups_names',
@@ -285,13 +285,13 @@ def delete_groups(call: Call[DeleteGroupsRequest]) -> Answer:
 
 @guards(OffsetCommitRequest)
 def offset_commit(call: Call[OffsetCommitRequest]) -> Answer:
-    """Demand READ on the group and on topics."""
+    """Require READ on the group and on topics."""
     return member(call) or refuse_topics(call, 'topics', 'topics', acls.READ)
 
 
 @guards(OffsetDeleteRequest)
 def offset_delete(call: Call[OffsetDeleteRequest]) -> Answer:
-    """Demand DELETE on the group and READ on topics."""
+    """Require DELETE on the group and READ on topics."""
     if not _may(call, acls.DELETE, call.request.group_id):
         return refused(call, _DENIED)
     return refuse_topics(call, 'topics', 'topics', acls.READ)
@@ -299,11 +299,11 @@ def offset_delete(call: Call[OffsetDeleteRequest]) -> Answer:
 
 @guards(OffsetFetchRequest)
 def offset_fetch(call: Call[OffsetFetchRequest]) -> Answer:
-    """Demand DESCRIBE on groups and on topics; of all topics others are left out."""
+    """Require DESCRIBE on groups and topics; if all topics are requested, others are left out."""
     request = call.request
     if call.version >= 8:
         return _fetch_of_groups(call)
-    # Before 1.0 one had to be a member.
+    # Before 1.0 brokers required READ.
     operation = acls.READ if call.state.release.version < (1, 0) else acls.DESCRIBE
     if not _may(call, operation, request.group_id):
         response = refused(call, _DENIED)
@@ -317,14 +317,14 @@ def offset_fetch(call: Call[OffsetFetchRequest]) -> Answer:
 
 
 def _hide_topics(call: Call[Any], answer: Any) -> None:
-    """Leave out the topics that one may not describe."""
+    """Leave out topics without DESCRIBE."""
     answer.topics = [
         each for each in answer.topics if may_topic(call, acls.DESCRIBE, topic_of(call, each))
     ]
 
 
 def topic_of(call: Call[Any], told: Any) -> Optional[str]:
-    """Return the name of a topic in an answer."""
+    """Return the name of a topic in a response."""
     topic = call.state.topic_by_id(told.topic_id) if not told.name else None
     return told.name or (None if topic is None else topic.name)
 
@@ -347,7 +347,7 @@ def _fetch_of_groups(call: Call[OffsetFetchRequest]) -> Answer:
 
 
 def _refuse_groups(call: Call[Any]) -> Answer:
-    """Demand DESCRIBE on each group whose offsets are asked for; of others nothing is told."""
+    """Require DESCRIBE on each group whose offsets are requested."""
     response = refuse_items(
         call,
         'groups',
@@ -366,7 +366,7 @@ def _leave_out_topics(response: Any) -> None:
 
 
 def _refuse_offsets(call: Call[Any], group: Any) -> None:
-    """Put the refusal in place of the offsets of topics that one may not describe."""
+    """Replace the offsets of topics without DESCRIBE by the error code."""
     for topic in group.topics:
         if not may_topic(call, acls.DESCRIBE, topic_of(call, topic)):
             for each in topic.partitions:
@@ -379,7 +379,7 @@ def _refuse_offsets(call: Call[Any], group: Any) -> None:
 
 @guards(ShareFetchRequest, ShareAcknowledgeRequest)
 def share(call: Call[Any]) -> Answer:
-    """Demand READ on the group, and on each topic of what is answered."""
+    """Require READ on the group; the handler checks the topics."""
     if _is_unsupported(call) or _may(call, acls.READ, call.request.group_id):
         return None
     response = refused(call, _DENIED)
@@ -389,7 +389,7 @@ def share(call: Call[Any]) -> Answer:
 
 @guards(DescribeShareGroupOffsetsRequest)
 def describe_share_offsets(call: Call[DescribeShareGroupOffsetsRequest]) -> Answer:
-    """Demand DESCRIBE on groups and on topics."""
+    """Require DESCRIBE on groups and on topics."""
     if _is_unsupported(call):
         return None
     response = _refuse_groups(call)
@@ -409,14 +409,14 @@ def _refuse_share_offsets(call: Call[Any], response: Any) -> None:
 
 @guards(AlterShareGroupOffsetsRequest)
 def alter_share_offsets(call: Call[AlterShareGroupOffsetsRequest]) -> Answer:
-    """Demand READ on the group and on topics."""
+    """Require READ on the group and on topics."""
     response = None if _is_unsupported(call) else member(call)
     return response or refuse_topics(call, 'topics', 'responses', acls.READ, name='topic_name')
 
 
 @guards(DeleteShareGroupOffsetsRequest)
 def delete_share_offsets(call: Call[DeleteShareGroupOffsetsRequest]) -> Answer:
-    """Demand DELETE on the group and READ on topics."""
+    """Require DELETE on the group and READ on topics."""
     if _is_unsupported(call):
         return None
     if not _may(call, acls.DELETE, call.request.group_id):

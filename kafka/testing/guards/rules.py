@@ -1,7 +1,7 @@
-"""What guards are made of: the registry, and the ways to refuse the whole of a request or a part.
+"""The registry of guards, and functions to refuse a request or some of its items.
 
-A part is refused as Kafka does it: what is allowed goes on to the handler as a request of its own,
-and what is not is added to the response. Requests are never changed: tests may hold them.
+Items are refused as in Kafka: the allowed ones go on to the handler in a copy of the request, and
+the refused ones are added to the response. Requests are never modified: tests may keep them.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from kafka.testing.security import acls
 
 M = TypeVar('M', bound=Message)
 
-#: The response to a request that is refused, None to let the handler answer.
+#: The response to a request that is refused, None if the handler answers.
 Answer = Optional[Any]
 Guard = Callable[[Call[Any]], Answer]
 
 GUARDS: Dict[int, Guard] = {}
 
 DENIED = 'Authorization failed.'
-#: What brokers say something about, besides the code: always, later, with ZooKeeper, with KRaft.
+#: APIs with an error message besides the code: always, since 2.4, with ZooKeeper, with KRaft.
 _TOLD = {
     ApiKey.DESCRIBE_ACLS,
     ApiKey.CREATE_ACLS,
@@ -35,7 +35,7 @@ _TOLD = {
     ApiKey.ALTER_CLIENT_QUOTAS,
     ApiKey.UPDATE_FEATURES,
 }
-#: Since messages are generated.
+#: Since messages are generated (2.4).
 _TOLD_LATER = {ApiKey.FIND_COORDINATOR, ApiKey.CREATE_TOPICS, ApiKey.DESCRIBE_CONFIGS}
 _TOLD_WITH_ZOOKEEPER = {ApiKey.CREATE_PARTITIONS}
 _TOLD_WITH_KRAFT = {
@@ -50,7 +50,7 @@ _TOLD_WITH_KRAFT = {
     ApiKey.UNREGISTER_CONTROLLER,
 }
 
-#: What can be done with a resource of each type.
+#: The operations on each resource type.
 OPERATIONS = {
     acls.TOPIC: (
         acls.READ,
@@ -82,7 +82,7 @@ OPERATIONS = {
 
 
 def guards(*requests: Type[Message]) -> Callable[[Guard], Guard]:
-    """Decorate the function that guards some APIs."""
+    """Register the decorated function as the guard of some APIs."""
 
     def register(guard: Guard) -> Guard:
         for request in requests:
@@ -94,33 +94,33 @@ def guards(*requests: Type[Message]) -> Callable[[Guard], Guard]:
 
 
 def guarded(call: Call[Any]) -> bool:
-    """Refuse a call, or parts of it; return whether the handler is still to answer."""
+    """Check a call; return False if it was answered, True if the handler has to answer."""
     guard = GUARDS.get(call.header.api_key)
     if guard is None:
         return True
     of_tests, call.changes = call.changes, []
     response = guard(call)
-    call.changes += of_tests  # which come last
+    call.changes += of_tests  # applied last
     if response is not None:
         call.respond(response)
     return call.is_waiting
 
 
-# ---------------------------------------------------------------- questions
+# ---------------------------------------------------------------- permissions
 
 
 def may_cluster(call: Call[Any], operation: int) -> bool:
-    """Tell whether who asks is allowed something with the cluster."""
+    """Return True if the client may perform an operation on the cluster."""
     return call.may(operation, acls.CLUSTER, acls.CLUSTER_NAME)
 
 
 def may_topic(call: Call[Any], operation: int, name: Optional[str]) -> bool:
-    """Tell whether who asks is allowed something with a topic; with no name there is none."""
+    """Return True if the client may perform an operation on a topic; True without a name."""
     return name is None or call.may(operation, acls.TOPIC, name)
 
 
 def topic_name(call: Call[Any], name: Optional[str], topic_id: bytes) -> Optional[str]:
-    """Return the name of a topic that is meant by name or id, None for an unknown id."""
+    """Return the name of a topic given by name or id, None for an unknown id."""
     if topic_id == ZERO_UUID:
         return name
     topic = call.state.topic_by_id(topic_id)
@@ -128,25 +128,25 @@ def topic_name(call: Call[Any], name: Optional[str], topic_id: bytes) -> Optiona
 
 
 def authorized_operations(call: Call[Any], resource_type: int, name: str) -> int:
-    """Return what who asks is allowed with a resource, as bits by the numbers of operations."""
+    """Return the bits of the operations that the client may perform on a resource."""
     operations = OPERATIONS[resource_type]
     if resource_type == acls.GROUP and call.state.release.version < (4, 0):
-        operations = operations[:3]  # groups had no configs yet (KIP-848)
+        operations = operations[:3]  # configs of groups came with KIP-848
     return sum(1 << each for each in operations if call.may(each, resource_type, name))
 
 
-# ---------------------------------------------------------------- ways to refuse
+# ---------------------------------------------------------------- refusals
 
 
 def refused(call: Call[Any], code: int) -> Any:
-    """Return the response that refuses the whole of a request."""
+    """Return the response that refuses the whole request."""
     response = answer_with(call.request, call.version, call.header.api_key, code)
     tell(response, text_for(call))
     return response
 
 
 def text_for(call: Call[Any]) -> Optional[str]:
-    """Return what the release says to who is refused by an API, besides the code."""
+    """Return the error message of an API in the release, None if it has no message."""
     key, release = call.header.api_key, call.state.release
     if key in _TOLD_LATER and release.version < (2, 4):
         return None
@@ -157,7 +157,7 @@ def text_for(call: Call[Any]) -> Optional[str]:
 
 
 def tell(struct: Any, text: Optional[str]) -> None:
-    """Put a text, or none, in all places for one."""
+    """Set all error messages in a struct."""
     for field in type(struct).fields:
         value = getattr(struct, field.name)
         if field.name == 'error_message':
@@ -169,7 +169,7 @@ def tell(struct: Any, text: Optional[str]) -> None:
 
 
 def changed(request: M, **values: Any) -> M:
-    """Return a request with other values."""
+    """Return a copy of a request with other values."""
     made = copy.copy(request)
     for name, value in values.items():
         setattr(made, name, value)
@@ -177,7 +177,7 @@ def changed(request: M, **values: Any) -> M:
 
 
 def change_response(call: Call[Any], change: Callable[[Any], None]) -> None:
-    """Let a function change what the handler or the guard answers."""
+    """Let a function modify the response of the handler or the guard."""
 
     def apply(response: Message) -> Message:
         change(response)
@@ -187,7 +187,7 @@ def change_response(call: Call[Any], change: Callable[[Any], None]) -> None:
 
 
 def split(items: Iterable[Any], is_allowed: Callable[[Any], bool]) -> Tuple[List[Any], List[Any]]:
-    """Return what is allowed, and what is not."""
+    """Return the items that are allowed, and those that are not."""
     found: Tuple[List[Any], List[Any]] = ([], [])
     for each in items:
         found[0 if is_allowed(each) else 1].append(each)
@@ -197,10 +197,11 @@ def split(items: Iterable[Any], is_allowed: Callable[[Any], bool]) -> Tuple[List
 def refuse_by_code(
     call: Call[Any], asked: str, answered: str, code_of: Callable[[Any], int]
 ) -> Answer:
-    """Refuse the items of a list that have a code; the others go on to the handler.
+    """Refuse the items of a list that have an error code; the others go on to the handler.
 
-    Arguments: asked, answered: what request and response call the list; code_of: gets an item.
-    Returns: the response if nothing is left for the handler.
+    Arguments: asked, answered: the names of the list in request and response; code_of: returns
+        the code of an item.
+    Returns: the response if no items are left for the handler.
     """
     request, key = call.request, call.header.api_key
     parts: Dict[int, List[Any]] = {}
@@ -243,7 +244,7 @@ def refuse_items(
 def refuse_topics(
     call: Call[Any], asked: str, answered: str, operation: int, name: str = 'name'
 ) -> Answer:
-    """Refuse the topics of a list with which something is not allowed."""
+    """Refuse the topics of a list on which the operation is not allowed."""
 
     def code_of(topic: Any) -> int:
         found = topic_name(call, getattr(topic, name), getattr(topic, 'topic_id', ZERO_UUID))
@@ -253,9 +254,9 @@ def refuse_topics(
 
 
 def topic_code(call: Call[Any], operation: int, name: Optional[str]) -> int:
-    """Return the code of what one may not do with a topic, NONE if one may.
+    """Return the error code for an operation on a topic, NONE if it is allowed.
 
-    Before 1.0 topics that one may not even describe were told to be unknown.
+    From 0.10.1 to before 1.0, topics without DESCRIBE were reported as unknown.
     """
     if may_topic(call, operation, name):
         return errors.NONE

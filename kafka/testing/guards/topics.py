@@ -1,7 +1,7 @@
-"""Who may know of topics, create, change and delete them: guards of those APIs.
+"""Guards of the APIs that describe, create, change and delete topics.
 
-Topics that one may not describe are left out of lists, and hidden behind
-TOPIC_AUTHORIZATION_FAILED where they are named, whether there are such or not.
+Topics without DESCRIBE are left out of lists; if a request names them, they are
+TOPIC_AUTHORIZATION_FAILED whether they exist or not.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from kafka.testing.security import acls
 
 @guards(MetadataRequest)
 def metadata(call: Call[MetadataRequest]) -> None:
-    """Leave out or refuse topics that one may not describe, or not create."""
+    """Leave out or refuse topics without DESCRIBE, or without CREATE if they would be created."""
     request = call.request
     is_for_all = request.topics is None or (not request.topics and call.version == 0)
     denied: List[MetadataResponseTopic] = []
@@ -66,7 +66,7 @@ def metadata(call: Call[MetadataRequest]) -> None:
         if is_for_all:
             found, unseen = split(found, lambda each: may_topic(call, acls.DESCRIBE, each.name))
             if (0, 10, 0) <= call.state.release.version < (0, 10, 1):
-                denied.extend(map(_without_right, unseen))  # the only ones that name them here
+                denied.extend(map(_without_right, unseen))  # no other release names them here
         if request.include_topic_authorized_operations:
             for each in found:
                 if each.name is not None:
@@ -84,7 +84,7 @@ def _name_of(call: Call[Any], asked: Any) -> Optional[str]:
 
 
 def _may_be_created(call: Call[MetadataRequest], asked: MetadataRequestTopic) -> bool:
-    """Tell whether a topic is there, or may be created, or will not be created anyhow."""
+    """Return True if a topic exists, may be created, or would not be created anyway."""
     state, name = call.state, asked.name
     if name is None or asked.topic_id != ZERO_UUID or name in state.topics:
         return True
@@ -110,7 +110,7 @@ def _without_right(
 
 @guards(DescribeTopicPartitionsRequest)
 def describe_topic_partitions(call: Call[DescribeTopicPartitionsRequest]) -> Answer:
-    """Leave out or refuse topics that one may not describe."""
+    """Leave out or refuse topics without DESCRIBE."""
     if call.request.topics:
         response = refuse_topics(call, 'topics', 'topics', acls.DESCRIBE)
         if response is not None:
@@ -132,7 +132,7 @@ def describe_topic_partitions(call: Call[DescribeTopicPartitionsRequest]) -> Ans
 
 @guards(CreateTopicsRequest)
 def create_topics(call: Call[CreateTopicsRequest]) -> Answer:
-    """Demand CREATE on the cluster or, since KIP-277, on the topic."""
+    """Require CREATE on the cluster or, since KIP-277, on the topic."""
     release = call.state.release.version
     may_all = may_cluster(call, acls.CREATE)
     if release < (2, 0) and not may_all:
@@ -150,7 +150,7 @@ def create_topics(call: Call[CreateTopicsRequest]) -> Answer:
 
 
 def _hide_configs(call: Call[CreateTopicsRequest], response: Any) -> None:
-    """Leave out the settings of new topics that one may not see (KIP-525)."""
+    """Leave out the configs of new topics without DESCRIBE_CONFIGS (KIP-525)."""
     has_zookeeper = call.state.release.has_zookeeper
     for each in response.topics:
         is_denied = each.error_code == errors.TOPIC_AUTHORIZATION_FAILED
@@ -168,7 +168,7 @@ def _hide_configs(call: Call[CreateTopicsRequest], response: Any) -> None:
 
 @guards(DeleteTopicsRequest)
 def delete_topics(call: Call[DeleteTopicsRequest]) -> Answer:
-    """Demand DELETE on topics; an id tells its name to who may describe the topic."""
+    """Require DELETE on topics; the name for an id is returned only with DESCRIBE."""
     if call.version < 6:
         return refuse_by_code(
             call, 'topic_names', 'responses', lambda name: topic_code(call, acls.DELETE, name)
@@ -179,7 +179,7 @@ def delete_topics(call: Call[DeleteTopicsRequest]) -> Answer:
 
 
 def _name_deleted(call: Call[DeleteTopicsRequest], response: Any) -> None:
-    """Tell who may describe a topic the name that belongs to its id, and nobody else."""
+    """Return the name of a refused topic id only to clients with DESCRIBE."""
     for each in response.responses:
         if each.error_code == errors.TOPIC_AUTHORIZATION_FAILED and not each.name:
             topic = call.state.topic_by_id(each.topic_id)
@@ -189,5 +189,5 @@ def _name_deleted(call: Call[DeleteTopicsRequest], response: Any) -> None:
 
 @guards(CreatePartitionsRequest)
 def create_partitions(call: Call[CreatePartitionsRequest]) -> Answer:
-    """Demand ALTER on topics."""
+    """Require ALTER on topics."""
     return refuse_topics(call, 'topics', 'results', acls.ALTER)

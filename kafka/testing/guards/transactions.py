@@ -1,4 +1,4 @@
-"""Who may produce idempotently and in transactions: guards of those APIs (KIP-98, KIP-679)."""
+"""Guards of the APIs of idempotent and transactional producers (KIP-98, KIP-679)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from kafka.testing.security import acls
 from kafka.testing.topic_checks import INTERNAL
 
 _DENIED = errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-#: From this release on who may write to any topic may do so idempotently (KIP-679).
+#: From this release on WRITE on any topic includes idempotent writes (KIP-679).
 IDEMPOTENT_BY_TOPIC = (2, 8)
 
 
@@ -45,7 +45,7 @@ def _may_write(call: Call[Any], transactional_id: Optional[str]) -> bool:
 
 @guards(InitProducerIdRequest)
 def init_producer_id(call: Call[InitProducerIdRequest]) -> Answer:
-    """Demand WRITE on the transactional id; without one IDEMPOTENT_WRITE, or to write somewhere."""
+    """Require WRITE on the transactional id; without an id IDEMPOTENT_WRITE or WRITE on a topic."""
     code = _init_refusal(call)
     if code == errors.NONE:
         return None
@@ -77,7 +77,7 @@ def _may_write_somewhere(call: Call[Any]) -> bool:
 
 @guards(AddPartitionsToTxnRequest)
 def add_partitions(call: Call[AddPartitionsToTxnRequest]) -> Answer:
-    """Demand WRITE on the id and on topics, all of them; of brokers that they are some."""
+    """Require WRITE on the id and on all topics; from v4 on CLUSTER_ACTION."""
     request = call.request
     if call.version >= 4:
         if may_cluster(call, acls.CLUSTER_ACTION):
@@ -115,7 +115,7 @@ def add_partitions(call: Call[AddPartitionsToTxnRequest]) -> Answer:
 
 @guards(AddOffsetsToTxnRequest)
 def add_offsets(call: Call[AddOffsetsToTxnRequest]) -> Answer:
-    """Demand WRITE on the id and READ on the group."""
+    """Require WRITE on the id and READ on the group."""
     if not _may_write(call, call.request.transactional_id):
         return refused(call, _DENIED)
     return _unreadable_group(call)
@@ -129,13 +129,13 @@ def _unreadable_group(call: Call[Any]) -> Answer:
 
 @guards(EndTxnRequest)
 def end_transaction(call: Call[EndTxnRequest]) -> Answer:
-    """Demand WRITE on the id."""
+    """Require WRITE on the id."""
     return None if _may_write(call, call.request.transactional_id) else refused(call, _DENIED)
 
 
 @guards(TxnOffsetCommitRequest)
 def txn_offset_commit(call: Call[TxnOffsetCommitRequest]) -> Answer:
-    """Demand WRITE on the id, READ on the group and on topics."""
+    """Require WRITE on the id, READ on the group and on topics."""
     if not _may_write(call, call.request.transactional_id):
         return refused(call, _DENIED)
     return _unreadable_group(call) or refuse_topics(call, 'topics', 'topics', acls.READ)
@@ -143,7 +143,7 @@ def txn_offset_commit(call: Call[TxnOffsetCommitRequest]) -> Answer:
 
 @guards(WriteTxnMarkersRequest)
 def write_markers(call: Call[WriteTxnMarkersRequest]) -> Answer:
-    """Demand to be a broker or, since 3.8 (KIP-1037), ALTER on the cluster."""
+    """Require CLUSTER_ACTION or, since 3.8 (KIP-1037), ALTER on the cluster."""
     is_broker = may_cluster(call, acls.CLUSTER_ACTION)
     may_alter = call.state.release.version >= (3, 8) and may_cluster(call, acls.ALTER)
     if is_broker or may_alter:
@@ -155,7 +155,7 @@ def write_markers(call: Call[WriteTxnMarkersRequest]) -> Answer:
 
 @guards(DescribeTransactionsRequest)
 def describe_transactions(call: Call[DescribeTransactionsRequest]) -> Answer:
-    """Demand DESCRIBE on ids, and leave out topics that one may not describe."""
+    """Require DESCRIBE on ids, and leave out topics without DESCRIBE."""
     response = refuse_items(
         call,
         'transactional_ids',
@@ -176,7 +176,7 @@ def _hide_topics(call: Call[Any], response: Any) -> None:
 
 @guards(ListTransactionsRequest)
 def list_transactions(call: Call[ListTransactionsRequest]) -> None:
-    """Leave out transactions whose id one may not describe."""
+    """Leave out transactional ids without DESCRIBE."""
 
     def change(response: Any) -> None:
         response.transaction_states = [

@@ -1,7 +1,8 @@
-"""The broker's end of one connection: bytes in, calls to the broker, bytes out. No socket.
+"""The broker's end of one connection, without a socket: frames in, calls to the broker, bytes out.
 
-Owns: one request at a time, as brokers read a connection; what a release does with a request that
-it does not know (protocol guide, "Network"; KIP-511) or cannot read: most close the connection.
+Called by the transports (server.py, memory.py). Handles one request at a time, as brokers do.
+Follows the releases for requests that are unknown (protocol guide, "Network"; KIP-511) or cannot be
+decoded: most of them close the connection.
 """
 
 from __future__ import annotations
@@ -26,24 +27,24 @@ if TYPE_CHECKING:
     from kafka.testing.broker import Broker
 
 UNSUPPORTED_VERSION = 35
-#: What is larger may not have more parts than this: one of three bytes takes 130 in memory.
+#: Larger frames may have at most this number of parts: a part of three bytes takes 130 in memory.
 LARGE_BYTES = 2 * 1024 * 1024
 MOST_PARTS = 250_000
-#: What connections hold of requests that have not come as a whole, all together.
+#: The limit of the bytes of incomplete requests on all connections together.
 MAX_UNREAD_BYTES = 256 * 1024 * 1024
-#: What 0.9 reads without a look at the version, as 0.8 does with all but OffsetCommit.
+#: Requests that 0.9 decodes whatever their version, as 0.8 does all except OffsetCommit.
 UNVERSIONED = frozenset(
     (ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.LIST_OFFSETS, ApiKey.METADATA, ApiKey.OFFSET_FETCH)
 )
-#: Pieces of an answer from this size on are written where they are, smaller ones joined before.
+#: Pieces of a response of this size or larger are written without a copy, smaller ones joined.
 SHARED_BYTES = 4096
 
 
 class Connection:
     """One connection to a broker.
 
-    Arguments: connection_id: tells it from others of the broker; transport: has ``write(data)``,
-    ``write_parts(parts)`` and ``close()``.
+    Arguments: connection_id: unique among the broker's connections; transport: has
+    ``write(data)``, ``write_parts(parts)`` and ``close()``.
     """
 
     def __init__(self, broker: Broker, connection_id: int, transport: Any) -> None:
@@ -53,7 +54,7 @@ class Connection:
         self.principal = ANONYMOUS
         #: The client's address.
         self.host = getattr(transport, 'host', LOCAL_HOST)
-        #: Called when it may want data again; an answer may come long after its request.
+        #: Called when the connection may want data again, since a response may be sent much later.
         self.when_ready: Optional[Callable[[], None]] = None
         self._software = ClientSoftware()
         self._transport = transport
@@ -62,13 +63,13 @@ class Connection:
         self._served = served = broker.served
         self._frames = FrameReader(MAX_TOKEN_BYTES if self.login else MAX_REQUEST_BYTES)
         self._session = Session(Role.SERVER, supported=served)
-        self._call: Optional[Call[Any]] = None  # the one that waits for its answer
+        self._call: Optional[Call[Any]] = None  # the one that is not answered yet
         self._is_busy = False
         self._is_paused = False
         self._is_pumping = False
         self._has_ended = False  # the client has closed
         self._unaccounted_bytes = 0
-        self._unread_bytes = 0  # as they were counted last
+        self._unread_bytes = 0  # as counted in the total of all connections
         self.is_closed = False
         self._active_at = 0.0
         self._idle_timer: Optional[Timer] = None
@@ -86,17 +87,17 @@ class Connection:
 
     @property
     def wants_data(self) -> bool:
-        """Whether it reads on: not while a request or its answer is on the way, as brokers do."""
+        """Whether data is read: as in Kafka, not while a request is processed or answered."""
         is_held = self._is_busy or self._is_paused
         return not self.is_closed and (not is_held or self._is_hung)
 
     @property
     def _is_hung(self) -> bool:
-        """Whether a request will never be answered: what follows is read to find the end."""
+        """Whether a request will never be answered: then data is read only to notice the end."""
         return self._is_busy and self._call is not None and not self._call.is_waiting
 
     def receive_data(self, data: Buffer) -> None:
-        """Take bytes from the client, of which nothing is kept; empty when it has closed."""
+        """Receive bytes from the client; the buffer is not kept. Empty when it has closed."""
         self._note_activity()
         if self._is_hung:
             if not data:
@@ -109,7 +110,7 @@ class Connection:
             self._count_unread()
 
     def _count_unread(self) -> None:
-        """Count what is held of frames; end the connection if that of all is too much."""
+        """Count buffered bytes; close the connection if those of all connections are too many."""
         state = self.broker.state
         held = 0 if self.is_closed else self._frames.buffered_bytes
         state.unread_bytes += held - self._unread_bytes
@@ -118,11 +119,11 @@ class Connection:
             self.close()
 
     def pause(self) -> None:
-        """Read no further: the client does not take what it was sent."""
+        """Stop reading, since the client does not read its responses."""
         self._is_paused = True
 
     def resume(self) -> None:
-        """Read on."""
+        """Resume reading."""
         if self._is_paused:
             self._is_paused = False
             self._pump()
@@ -135,18 +136,18 @@ class Connection:
                 self._idle_timer.cancel()
             if self._call is not None:
                 self._call.drop()
-            self._frames = FrameReader(0)  # now, and not when cycles are collected
+            self._frames = FrameReader(0)  # frees the buffer before garbage collection
             self._count_unread()
             self.broker.close_connection(self.connection_id)
             self._transport.close()
 
     def send(self, data: bytes) -> None:
-        """Write bytes of an answer."""
+        """Write bytes of a response."""
         if data and not self.is_closed:
             self._transport.write(data)
 
     def finish(self) -> None:
-        """Note that an answer was written; the next request may come."""
+        """Continue with the next request after a response was written."""
         self._is_busy = False
         self._note_activity()
         if self.login is not None:
@@ -162,7 +163,7 @@ class Connection:
             self._active_at = self.broker.state.timers.clock.monotonic()
 
     def _watch_idleness(self, seconds: float) -> None:
-        """Close the connection if nothing has happened on it for so long; else look again later."""
+        """Close the connection if it has been idle for ``seconds``; else check again later."""
         timers = self.broker.state.timers
         left = self._active_at + seconds - timers.clock.monotonic()
         if left > 0 or self._is_busy or self.broker.is_paused:
@@ -172,8 +173,8 @@ class Connection:
             self.close()
 
     def _pump(self) -> None:
-        """Handle what has arrived, one request after the other."""
-        if self._is_pumping:  # an answer came while its request was being handled
+        """Process the received requests one after another."""
+        if self._is_pumping:  # a response was sent while its request was being handled
             return
         self._is_pumping = True
         try:
@@ -183,7 +184,7 @@ class Connection:
             self._is_pumping = False
 
     def _step(self) -> bool:
-        """Do what the next frame says; return whether there was one."""
+        """Process the next frame; return False if there is none."""
         try:
             data = self._frames.next_frame()
         except FrameError:
@@ -208,7 +209,7 @@ class Connection:
         return True
 
     def _admits(self, login: Login, event: Optional[Event]) -> bool:
-        """Tell whether a client may say that before it has logged in, or after; end it if not."""
+        """Return True if the login allows a request in its stage; else refuse it and close."""
         if not isinstance(event, (UnsupportedRequest, RequestReceived)):
             return True
         header = event.header
@@ -226,13 +227,13 @@ class Connection:
         return True
 
     def _take_token(self, login: Login, data: bytes) -> None:
-        """Let a token that came without a header bring the login further."""
+        """Process a SASL token without request header."""
         try:
             answer, _ = login.step(data)
         except LoginBroken:
             self.close()
         except LoginFailed:
-            self._is_busy = True  # and stays so
+            self._is_busy = True  # permanently
             self.broker.state.timers.later(login.failure_seconds, self.close)
         else:
             self._note_login(login)
@@ -243,13 +244,13 @@ class Connection:
         self.principal = login.principal or ANONYMOUS
 
     def _read(self, data: bytes) -> Optional[Event]:
-        """Return what a frame is, None if it cannot be read."""
+        """Decode a frame; return None if it cannot be decoded."""
         if len(data) > LARGE_BYTES and self._has_too_many_parts(data):
             return None
         try:
             return self._session.receive_frame(data)
         except KafkaError:
-            # That session has failed. What brokers overlook is left out for the next.
+            # The session has failed. What brokers ignore in the frame is removed for the next one.
             self._session = Session(Role.SERVER, supported=self._served)
         try:
             header, request = read_leniently(data, takes_null=self._release < (0, 10))
@@ -260,20 +261,21 @@ class Connection:
             return None
 
     def _has_too_many_parts(self, data: bytes) -> bool:
-        """Tell whether a large frame would be far larger when it was read."""
+        """Return True if a large frame has too many parts to be decoded."""
         try:
             read_leniently(data, most_parts=MOST_PARTS)
         except TooManyParts:
             return True
         except KafkaError:
-            pass  # which is found out again
+            pass  # raised again when the frame is decoded
         return False
 
     def _ignores(self, data: bytes) -> bool:
-        """Tell whether this release says nothing to what it cannot read, and reads on.
+        """Return True if this release ignores a frame that it cannot decode, and reads on.
 
-        An exception then leaves the loop over all that has arrived, and nobody closes anything: in
-        0.9 what its old readers raise, and up to 0.11 the end of a frame before its API key.
+        An exception leaves the loop over all received frames there, and nothing closes the
+        connection: in 0.9 one of its old decoders, and up to 0.11 that of a frame that ends before
+        its API key.
         """
         if not (0, 9) <= self._release < (1, 0):
             return False
@@ -283,16 +285,16 @@ class Connection:
     def _handle(
         self, header: RequestHeader, request: Message, asked: Optional[RequestHeader] = None
     ) -> None:
-        """Let the broker answer.
+        """Pass a request to the broker.
 
-        Arguments: asked: the header as it came, if the request is read as of another version.
+        Arguments: asked: the header as received, if the request is decoded as another version.
         """
         self.broker.handle(self._make_call(header, request, asked))
 
     def _make_call(
         self, header: RequestHeader, request: Message, asked: Optional[RequestHeader] = None
     ) -> Call[Any]:
-        """Return the call of a request, whose answer is written when it comes."""
+        """Return the call of a request, whose response is written when it is available."""
         self._is_busy = True
 
         def answer(response: Optional[Message]) -> None:
@@ -321,19 +323,19 @@ class Connection:
     def _answered(
         self, header: RequestHeader, asked: Optional[RequestHeader], response: Optional[Message]
     ) -> List[bytes]:
-        """Return the pieces of an answer; none for a request that gets none."""
+        """Return the pieces of a response; none for a request without response."""
         if response is not None:
             version = header.api_version
             code = getattr(response, 'error_code', None)
             if code == UNSUPPORTED_VERSION and header.api_key == ApiKey.API_VERSIONS:
-                version = 0  # whatever was asked (KIP-511)
+                version = 0  # in any version of the request (KIP-511)
             return self._session.respond_in_parts(asked or header, response, version=version)
         if asked is not None:
             self._session.skip(asked)
         return []
 
     def _deliver(self, deliveries: List[Delivery], data: bytes) -> None:
-        """Let the bytes of an answer pass what stands in their way, and write them."""
+        """Pass a response through the remaining deliveries, such as faults, and write it."""
         if self.is_closed:
             return
         if deliveries:
@@ -343,11 +345,11 @@ class Connection:
             self.finish()
 
     def _refuse(self, event: UnsupportedRequest) -> None:
-        """Do what this release does with an API or a version that it does not know."""
+        """Handle an API or version that is unknown to this release, as the release does."""
         version = self._release
         if event.header.api_key == ApiKey.API_VERSIONS and version >= (0, 10):
             answer = ApiVersionsResponse(error_code=UNSUPPORTED_VERSION, api_keys=[])
-            if version >= (2, 4):  # so that the client knows what to ask with (KIP-511)
+            if version >= (2, 4):  # the client then retries with a supported version (KIP-511)
                 low, high = self._served[ApiKey.API_VERSIONS]
                 answer.api_keys.append(
                     ApiVersion(api_key=ApiKey.API_VERSIONS, min_version=low, max_version=high)
@@ -356,14 +358,14 @@ class Connection:
         elif version < (0, 10) and event.supported is not None:
             self._read_as_known(event, event.supported[1])
         elif (0, 9) <= version < (0, 10):
-            self._session.skip(event.header)  # 0.9 says nothing, and answers what follows
+            self._session.skip(event.header)  # 0.9 does not answer, and continues
         else:
             self.close()
 
     def _read_as_known(self, event: UnsupportedRequest, version: int) -> None:
-        """Read a request of a newer version as the newest one known, as 0.8 and 0.9 do.
+        """Decode a request of a newer version as the newest known one, as 0.8 and 0.9 do.
 
-        They read what they know and leave the rest; the answer has their layout.
+        They read the fields that they know and ignore the rest; the response has their layout.
         """
         is_0_8 = self._release < (0, 9)
         key = event.header.api_key
@@ -382,10 +384,10 @@ class Connection:
 
 
 def _gathered(parts: List[bytes]) -> List[bytes]:
-    """Return pieces of an answer with the small ones joined.
+    """Return pieces of a response with the small ones joined.
 
-    Large ones are batches as they lie in the log: all answers that hold one share it, so that a
-    thousand clients that do not read cost no more than the log.
+    Large ones are batches of the log, shared by all responses with them, so that a thousand
+    clients that do not read take no more memory than the log.
     """
     if len(parts) < 2:
         return parts

@@ -1,8 +1,8 @@
-"""Responses that say an error, for any request of any API.
+"""Error responses for requests of all APIs.
 
-Owns: where a code stands. Brokers put it at the top of the response if there is such a field, and
-into each topic, partition or group that was asked for if not; this reads the declarations of both
-messages and pairs what the response lists with what the request named.
+Called by guards and faults. As in brokers, the code is at the top level of the response if it has
+such a field, and otherwise in each topic, partition or group of the request: the declarations of
+both messages are read, and items of the response are paired with those of the request.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from kafka.testing.errors import (
 if TYPE_CHECKING:
     from kafka.testing.calls import Call
 
-#: Fields that hold codes; acknowledgements of share groups have one of their own.
+#: Fields of error codes; acknowledgements of share groups have another one.
 CODES = ('error_code', 'partition_error_code')
 
-# What a response calls a list -> what requests call it.
+# The name of a list in responses -> its names in requests.
 _LISTS: Dict[str, Tuple[str, ...]] = {
     'responses': ('topic_data', 'topics', 'topic_names', 'resources'),
     'partition_responses': ('partition_data',),
@@ -59,14 +59,14 @@ _LISTS: Dict[str, Tuple[str, ...]] = {
     'transaction_states': ('transactional_ids',),
     'entries': ('entries',),
 }
-# What a response calls a field -> what requests call it too.
+# The name of a field in responses -> its other names in requests.
 _FIELDS = {
     'partition_index': ('index', 'partition'),
     'partition_id': ('partition',),
     'topic_name': ('name',),
     'user': ('name',),
 }
-# What stands for an item that a request names by a text or a number alone.
+# Fields for the key of an item that a request gives as a string or number only.
 _KEYS = (
     'partition_index',
     'partition_id',
@@ -77,10 +77,10 @@ _KEYS = (
     'key',
     'transactional_id',
 )
-# What brokers send as -1 in such an answer.
+# Fields that are -1 in such a response.
 _UNKNOWN = ('offset', 'watermark', 'epoch', 'node_id', 'leader_id', 'producer_id', 'port')
 
-# What a request and its response call the same, and what is not: that is not known yet.
+# Fields with the same name in request and response, but another meaning: left at the default.
 _OTHER = ('timestamp', 'leader_epoch', 'num_partitions', 'replication_factor')
 
 _SESSION_CODES = {
@@ -91,13 +91,13 @@ _SESSION_CODES = {
     INVALID_SHARE_SESSION_EPOCH,
     SHARE_SESSION_LIMIT_REACHED,
 }
-# These have both places: the top is for the session or the group, the rest for what is in it.
+# APIs with codes at both levels: the top is that of the session or group.
 _PARTITIONS_FIRST = {ApiKey.FETCH, ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE}
 _BOTH = {ApiKey.OFFSET_FETCH}
 
 
 def error_answer(call: Call[Any], code: int) -> Optional[Message]:
-    """Return the response that gives a request an error; None for one that is not answered."""
+    """Return the error response to a request; None for a request without response."""
     request, version, key = call.request, call.version, call.header.api_key
     if not is_answered(request):
         return None
@@ -107,7 +107,7 @@ def error_answer(call: Call[Any], code: int) -> Optional[Message]:
 
 
 def answer_with(request: Message, version: int, key: int, code: int) -> Message:
-    """Return the response of a version that gives a request an error."""
+    """Return the error response to a request in a version."""
     cls = response_class(key)
     fields = _fields(cls, version)
     top = 'error_code' in fields
@@ -120,7 +120,7 @@ def answer_with(request: Message, version: int, key: int, code: int) -> Message:
     if key in _PARTITIONS_FIRST and any(lists.values()):
         top = False
     if not top and not any(lists.values()):
-        # Nothing was named in the request: where one thing is enough to say it, there is one.
+        # The request names nothing: a list that is needed for the code gets one item.
         lists = {name: [_item(None, fields[name].type, version, code)] for name in lists}
     values = {name: _empty(field) for name, field in fields.items() if field.required}
     values.update(lists)
@@ -130,12 +130,12 @@ def answer_with(request: Message, version: int, key: int, code: int) -> Message:
 
 
 def items_with(request: Message, version: int, key: int, name: str, code: int) -> List[Any]:
-    """Return the items of a list of the response, one for each that a request names."""
+    """Return the items of a list of the response, one for each item of the request."""
     return _mirrored(request, _fields(response_class(key), version)[name], version, code)
 
 
 def with_error(response: Message, code: int) -> Message:
-    """Put an error into a response, in every place that has one."""
+    """Set an error code in all fields of a response that have one."""
     _put(response, code)
     return response
 
@@ -151,7 +151,7 @@ def _put(struct: Any, code: int) -> None:
 
 
 def _metadata(call: Call[Any], code: int) -> Message:
-    """Return metadata that knows the brokers; a client without any could not ask again."""
+    """Return metadata with the brokers; without any, a client could not retry."""
     state = call.state
     topics = call.request.topics
     if topics is None or (not topics and call.version == 0):
@@ -179,7 +179,7 @@ def _fields(struct: Any, version: int) -> Dict[str, Field]:
 
 
 def _element(kind: Any) -> Any:
-    """Return the struct that a list is of, None for anything else."""
+    """Return the struct type of the elements of a list, None for another type."""
     is_list = isinstance(kind, ListOf) and isinstance(kind.element, StructMeta)
     return kind.element if is_list else None
 
@@ -193,12 +193,12 @@ def _has_code(kind: Any, version: int) -> bool:
 
 
 def _mirrored(asked: Any, field: Field, version: int, code: int) -> List[Any]:
-    """Return the items of a list of the response, one for each that the request names."""
+    """Return the items of a list of the response, one for each item of the request."""
     items: List[Any] = []
     for name in _LISTS.get(field.name, ()):
         found = getattr(asked, name, None) or []
         for each in found:
-            # The directories of AlterReplicaLogDirs are left out of its response.
+            # The response of AlterReplicaLogDirs has no log directories.
             items.extend(each.topics if name == 'dirs' else [each])
         if found and name not in ('deletions', 'upsertions'):
             break
@@ -208,7 +208,7 @@ def _mirrored(asked: Any, field: Field, version: int, code: int) -> List[Any]:
 def _item(asked: Any, kind: Any, version: int, code: int) -> Any:
     """Return one item of a list of the response.
 
-    Arguments: asked: what the request has for it: a struct, or its key alone.
+    Arguments: asked: the item of the request: a struct, or its key alone.
     """
     element = _element(kind)
     values: Dict[str, Any] = {}
@@ -225,7 +225,7 @@ def _item(asked: Any, kind: Any, version: int, code: int) -> Any:
 
 
 def _same(asked: Any, name: str, values: Dict[str, Any]) -> Any:
-    """Return what a request says of a field of the response, None if nothing."""
+    """Return the value of the request for a field of the response, None if it has none."""
     if isinstance(asked, (str, int)):
         is_known = any(key in values for key in _KEYS)
         return asked if name in _KEYS and not is_known else None
@@ -249,7 +249,7 @@ def _copied(value: Any, kind: Any) -> Any:
 
 
 def _complete(struct: Any, values: Dict[str, Any]) -> Dict[str, Any]:
-    """Add what the declaration demands."""
+    """Add the fields that are required."""
     for field in struct.fields:
         if field.required and field.name not in values:
             values[field.name] = _empty(field)

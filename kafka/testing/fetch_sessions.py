@@ -1,7 +1,7 @@
-"""Fetch sessions of one broker (KIP-227): what a client asked for before and need not repeat.
+"""Fetch sessions of one broker (KIP-227): partitions that clients need not repeat.
 
-Owns which partitions a fetch means, the ids and epochs of sessions, and which partitions an
-incremental answer leaves out. Reading is the fetch handler's business.
+Called by handlers/fetch.py, which reads the partitions. Has the ids and epochs of sessions, and
+decides which partitions an incremental response leaves out.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from kafka.testing.errors import (
 NO_SESSION = 0
 FIRST_EPOCH = 0
 FINAL_EPOCH = -1
-#: As ``max.incremental.fetch.session.cache.slots``.
+#: The default of ``max.incremental.fetch.session.cache.slots``.
 SLOTS = 1000
-#: As ``min.incremental.fetch.session.eviction.ms``, in seconds.
+#: The default of ``min.incremental.fetch.session.eviction.ms``, in seconds.
 EVICTION_SECONDS = 120.0
 
 _MAX_EPOCH = 2**31 - 1
@@ -37,12 +37,12 @@ class Wanted(NamedTuple):
 
     @property
     def key(self) -> Tuple[str, bytes, int]:
-        """What names the partition in a session."""
+        """The key of the partition in a session."""
         return self.topic, self.topic_id, self.asked.partition
 
 
 class _Cached:
-    """One partition of a session, and what its client knows of it."""
+    """One partition of a session, with the values that its client has received."""
 
     __slots__ = ('high_watermark', 'start_offset', 'wanted')
 
@@ -62,7 +62,7 @@ class _Session:
 
 
 class OpenFetch:
-    """A fetch that was let in.
+    """A fetch whose session is valid.
 
     Attributes: partitions: what is to be read, in this order.
     """
@@ -80,7 +80,7 @@ class OpenFetch:
     def finish(
         self, found: List[Tuple[Wanted, PartitionData]]
     ) -> Tuple[int, List[Tuple[Wanted, PartitionData]]]:
-        """Return the id of the session for the answer, and what of the partitions goes into it."""
+        """Return the session id of the response, and the partitions that it includes."""
         kept = [each for each in found if self._keeps(*each)]
         return self._finish(kept), kept
 
@@ -88,7 +88,7 @@ class OpenFetch:
 class FetchSessions:
     """All sessions of one broker.
 
-    Arguments: chance: where ids come from; now: tells the time in seconds that never go back.
+    Arguments: chance: the source of ids; now: returns monotonic seconds.
     """
 
     def __init__(self, chance: random.Random, now: Callable[[], float]) -> None:
@@ -103,7 +103,7 @@ class FetchSessions:
         return len(self._sessions)
 
     def open(self, request: FetchRequest, version: int) -> Union[OpenFetch, int]:
-        """Let a fetch in; return the code of an error where its session is not as it thinks."""
+        """Open or continue the session of a fetch; return the fetch or an error code."""
         wanted = wanted_partitions(request)
         if version < 7 or (request.session_id, request.session_epoch) == (NO_SESSION, FINAL_EPOCH):
             return _without_session(wanted)
@@ -114,10 +114,10 @@ class FetchSessions:
             return OpenFetch(wanted, lambda found: self._make(found, version >= 13), _always)
         return self._go_on(request, wanted, version >= 13)
 
-    # ------------------------------------------------------------ full
+    # ------------------------------------------------------------ full fetches
 
     def _make(self, found: List[Tuple[Wanted, PartitionData]], by_id: bool) -> int:
-        """Make a session of what was answered; return its id, NO_SESSION if there is no room."""
+        """Create a session from a full response; return its id, NO_SESSION if the cache is full."""
         now = self._now()
         if len(self._sessions) >= SLOTS:
             oldest = min(self._sessions.values(), key=lambda session: session.used)
@@ -133,7 +133,7 @@ class FetchSessions:
             _note(cached, data)
         return session_id
 
-    # ------------------------------------------------------------ incremental
+    # ------------------------------------------------------------ incremental fetches
 
     def _go_on(
         self, request: FetchRequest, wanted: List[Wanted], by_id: bool
@@ -168,7 +168,7 @@ class FetchSessions:
         def finish(found: List[Tuple[Wanted, PartitionData]]) -> int:
             for each, data in found:
                 if data.records and each.key in session.partitions:
-                    # It had its turn; the others come first next time.
+                    # Partitions that returned records move to the end, so that others come first.
                     session.partitions[each.key] = session.partitions.pop(each.key)
             return session.session_id
 
@@ -176,13 +176,13 @@ class FetchSessions:
 
 
 def wanted_partitions(request: FetchRequest) -> List[Wanted]:
-    """Return the partitions that a request names."""
+    """Return the partitions in a request."""
     found = (
         Wanted(topic.topic, topic.topic_id, asked)
         for topic in request.topics
         for asked in topic.partitions
     )
-    # Of a partition that comes twice the last counts, in the place of the first.
+    # Of a partition that is named twice the last entry counts, in the place of the first.
     return list({each.key: each for each in found}.values())
 
 
@@ -195,7 +195,7 @@ def _without_session(wanted: List[Wanted]) -> OpenFetch:
 
 
 def _note(cached: _Cached, data: PartitionData) -> bool:
-    """Note what a client is told of a partition; return whether that is news."""
+    """Record what a client receives of a partition; return True if it has changed."""
     is_news = (
         bool(data.records)
         or data.error_code != NONE
@@ -205,6 +205,6 @@ def _note(cached: _Cached, data: PartitionData) -> bool:
         or data.diverging_epoch.epoch != -1
     )
     cached.start_offset = data.log_start_offset
-    # An error is told once more when it is over.
+    # After an error the partition is returned once more.
     cached.high_watermark = -1 if data.error_code != NONE else data.high_watermark
     return is_news

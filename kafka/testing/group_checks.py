@@ -1,7 +1,8 @@
-"""What brokers check before they look at a group, and what they tell of groups with member epochs.
+"""Checks that group APIs have in common, and descriptions of groups whose members have epochs.
 
-Owns who answers requests about groups: the coordinator. What is told of the members of one kind of
-group is in handlers/: consumer_groups.py, share_groups.py and streams_groups.py.
+Called by handlers/: the check that this broker is the coordinator, and the fields of descriptions
+that all group types share. Members are described in consumer_groups.py, share_groups.py and
+streams_groups.py of that folder.
 """
 
 from __future__ import annotations
@@ -27,21 +28,21 @@ ELSEWHERE = 'Another broker coordinates the group.'
 
 
 class Refusal(NamedTuple):
-    """Why a heartbeat is not taken."""
+    """The error of a heartbeat that is refused."""
 
     error: int
     text: Optional[str]
 
 
 def is_coordinator(call: Call[Any], key: str) -> bool:
-    """Tell whether the broker that was asked coordinates a group or a transactional id."""
+    """Return True if the broker of a call coordinates a group or a transactional id."""
     return call.state.coordinator_of(key) == call.broker.node_id
 
 
 def heartbeat_refusal(call: Call[Any], is_supported: bool) -> Optional[Refusal]:
-    """Return why a heartbeat cannot be taken here, None if it can.
+    """Return the error of a heartbeat that this broker cannot process, None if it can.
 
-    Arguments: is_supported: whether the cluster has groups of that kind.
+    Arguments: is_supported: whether the cluster supports groups of this type.
     """
     if not is_supported:
         return Refusal(UNSUPPORTED_VERSION, None)
@@ -52,9 +53,9 @@ def heartbeat_refusal(call: Call[Any], is_supported: bool) -> Optional[Refusal]:
 
 
 def group_error(call: Call[Any], group_id: str, is_supported: bool) -> int:
-    """Return why nothing can be said of a group here.
+    """Return the error code for a group on this broker, NONE if it is the coordinator.
 
-    Arguments: is_supported: whether the cluster has groups of that kind.
+    Arguments: is_supported: whether the cluster supports groups of this type.
     """
     if not is_supported:
         return UNSUPPORTED_VERSION
@@ -70,18 +71,18 @@ def described_groups(
     describe: Callable[..., D],
     fill: Callable[[D, G], None],
 ) -> List[D]:
-    """Return what is told of the groups that are asked for.
+    """Return the descriptions of the groups in a request.
 
     Arguments:
-        groups: all of that kind; is_supported: whether the cluster has it.
-        describe: makes a description out of the fields that all kinds have.
-        fill: adds to it what only one kind has.
+        groups: all of the type; is_supported: whether the cluster supports it.
+        describe: makes a description from the fields that all types have.
+        fill: adds the fields of the type.
     """
 
     def described(group_id: str) -> D:
         error = group_error(call, group_id, is_supported)
         text = ELSEWHERE if error == NOT_COORDINATOR else None
-        call.state.groups.get(group_id)  # lets go what has become too old
+        call.state.groups.get(group_id)  # expires old groups
         group = None if error else groups.get(group_id)
         if not error and group is None:
             error, text = GROUP_ID_NOT_FOUND, 'There is no such %s group.' % groups.group_type

@@ -1,12 +1,11 @@
-"""How much memory valid requests may fill with what an embedded cluster keeps for them.
+"""The memory limit of the state that requests create in an embedded cluster.
 
-Owns one budget for all that stays until somebody deletes it: ACLs, quotas, SCRAM users, settings of
-any resource, topics' own included, and the offsets of groups. Beyond ``state_bytes_limit`` of the
-settings of a cluster what is new is refused, as a broker with a policy of its own refuses it:
-POLICY_VIOLATION by the APIs of administrators; COORDINATOR_NOT_AVAILABLE for offsets, at which
-clients try again (UNKNOWN_SERVER_ERROR where ZooKeeper has them). What takes no more than before is
-always allowed. Members of groups have a budget beside this (groups/group_members.py), and so have
-logs (logs/appending.py) and requests on their way (connection.py).
+One budget, ``state_bytes_limit``, for ACLs, quotas, SCRAM users, configs of all resources,
+including topics, and the offsets of groups. Above it additions are refused with POLICY_VIOLATION,
+as by a broker with a policy; offsets with COORDINATOR_NOT_AVAILABLE, at which clients retry
+(UNKNOWN_SERVER_ERROR for those in ZooKeeper). What takes no more memory than before is always
+allowed. Members of groups (groups/group_members.py), logs (logs/appending.py) and incomplete
+requests (connection.py) have limits of their own.
 """
 
 from __future__ import annotations
@@ -21,39 +20,39 @@ if TYPE_CHECKING:
     from kafka.testing.security.acls import Acl
     from kafka.testing.state import ClusterState
 
-#: About what Python takes for one entry, and for each value in it, beside its texts.
+#: The estimated memory of an entry and of each value in Python, besides their strings.
 ENTRY_BYTES = 400
 VALUE_BYTES = 150
 
 
 class KeptBytes:
-    """What is kept, measured once and counted from then on. Arguments: state: the cluster's."""
+    """The size of the state, measured once and then counted. Arguments: state: of the cluster."""
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state
-        self._counted: Optional[int] = None  # but for offsets, which count themselves
+        self._counted: Optional[int] = None  # except offsets, which are counted in StoredOffsets
 
     def __repr__(self) -> str:
         return '<KeptBytes %d of %d>' % (self.used, self._state.defaults.state_bytes_limit)
 
     @property
     def used(self) -> int:
-        """How much is taken."""
+        """The bytes in use."""
         if self._counted is None:
             self._counted = _measured(self._state)
         return self._counted + self._state.offsets.used
 
     def measure_again(self) -> None:
-        """Count anew when it is asked next: something changed by another way than requests."""
+        """Measure again at the next use: something was changed other than by requests."""
         self._counted = None
 
     def has_room(self, before: int, after: int) -> bool:
-        """Tell whether something may take so much that took so much before."""
+        """Return True if something may grow from ``before`` to ``after`` bytes."""
         grows = after - before
         return grows <= 0 or self.used + grows <= self._state.defaults.state_bytes_limit
 
     def check(self, before: int, after: int) -> None:
-        """Raise Refused unless something may take so much that took so much before."""
+        """Raise Refused unless something may grow from ``before`` to ``after`` bytes."""
         if not self.has_room(before, after):
             refuse(
                 errors.POLICY_VIOLATION,
@@ -62,19 +61,19 @@ class KeptBytes:
             )
 
     def change(self, before: int, after: int) -> None:
-        """Count what takes another size now. Raises Refused, with nothing counted, for no room."""
+        """Count a change of size. Raises Refused, with nothing counted, above the limit."""
         self.check(before, after)
         if self._counted is not None:
             self._counted += after - before
 
 
 def acl_bytes(acl: Acl) -> int:
-    """Return what an entry takes."""
+    """Return the size of an ACL."""
     return ENTRY_BYTES + sum(map(getsizeof, (acl.resource_name, acl.principal, acl.host)))
 
 
 def quota_bytes(entity: Any, values: Optional[Mapping[str, float]]) -> int:
-    """Return what the quotas of an entity take, 0 for none."""
+    """Return the size of the quotas of an entity, 0 without quotas."""
     if not values:
         return 0
     names = sum(getsizeof(name) for _, name in entity)
@@ -82,7 +81,7 @@ def quota_bytes(entity: Any, values: Optional[Mapping[str, float]]) -> int:
 
 
 def user_bytes(name: str, credentials: Optional[Mapping[int, Any]]) -> int:
-    """Return what the SCRAM credentials of a user take, 0 for none."""
+    """Return the size of the SCRAM credentials of a user, 0 without credentials."""
     if not credentials:
         return 0
     secrets = sum(len(each.salt) + len(each.salted_password) for each in credentials.values())
@@ -90,7 +89,7 @@ def user_bytes(name: str, credentials: Optional[Mapping[int, Any]]) -> int:
 
 
 def settings_bytes(name: str, values: Optional[Mapping[str, str]]) -> int:
-    """Return what the settings of a resource take, 0 for none."""
+    """Return the size of the configs of a resource, 0 without configs."""
     if not values:
         return 0
     texts = sum(getsizeof(key) + getsizeof(value) for key, value in values.items())

@@ -1,8 +1,7 @@
-"""Requests read as brokers read them: bytes behind the last field and wrong text are overlooked.
+"""A decoder of requests as lenient as brokers: ignores bytes after the last field and bad UTF-8.
 
-Owns the second look at a frame that the strict reader of :mod:`kafka.protocol` refuses, field by
-field along the declarations; slow, and only for such frames. What becomes of a frame that cannot be
-read so either is :mod:`kafka.testing.connection`'s business.
+Called by connection.py for frames that the strict decoder of :mod:`kafka.protocol` refuses, and to
+count the parts of large ones. Reads field by field along the declarations, which is slow.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _LENGTH = struct.Struct('>i')
 
 
 class TooManyParts(ProtocolError):
-    """A request has more tags and items of lists than are wanted."""
+    """A request has more tags and list elements than allowed."""
 
 
 def read_leniently(
@@ -31,20 +30,20 @@ def read_leniently(
     takes_null: bool = False,
     most_parts: Optional[int] = None,
 ) -> Tuple[RequestHeader, Message]:
-    """Read a request, with U+FFFD for what is no UTF-8, up to its last field.
+    """Decode a request up to its last field, with U+FFFD for invalid UTF-8.
 
-    Arguments: data: the frame; version: to be read as, instead of the one that it names;
-        takes_null: null texts and bytes are read as empty ones where the protocol has no null;
-        most_parts: how many tags and items of lists it may have.
+    Arguments: data: the frame; version: to decode as, instead of the one in the header;
+        takes_null: decode null strings and bytes as empty if the field is not nullable;
+        most_parts: the limit of tags and list elements.
     Returns: a header with that version, and the message.
-    Raises: BufferUnderflowError, ProtocolError for what no broker can read; TooManyParts.
+    Raises: BufferUnderflowError, ProtocolError if no broker can decode it; TooManyParts.
     """
     try:
         api_key, named, correlation_id = _START.unpack_from(data)
         cls = request_class(api_key)
         known = named if version is None else version
         cls.check_version(known)
-        # The header's client id has the old form in all versions.
+        # The header's client id has the non-flexible format in all versions.
         header = _Reader(data, _START.size, known, False, takes_null)
         client_id = header.value(KINDS['String'], True)
         is_flexible = cls.is_flexible(known)
@@ -58,7 +57,7 @@ def read_leniently(
 
 
 class _Reader:
-    """Reads one message; ``pos`` is how far it is. Raises struct.error, IndexError at the end."""
+    """The decoder of one message at ``pos``. Raises struct.error, IndexError at the end."""
 
     def __init__(
         self, data: bytes, pos: int, version: int, is_flexible: bool, takes_null: bool
@@ -68,10 +67,10 @@ class _Reader:
         self._version = version
         self._is_flexible = is_flexible
         self._takes_null = takes_null
-        self.parts_left: Optional[int] = None  # how many more are wanted, None for any number
+        self.parts_left: Optional[int] = None  # the remaining number, None for no limit
 
     def struct(self, cls: StructMeta) -> Any:
-        """Read the fields of a struct."""
+        """Decode the fields of a struct."""
         version = self._version
         values: Dict[str, Any] = {}
         for field in cls.fields:
@@ -89,7 +88,7 @@ class _Reader:
         return made
 
     def tags(self) -> Dict[int, bytes]:
-        """Read a tagged section; return the raw values by tag, the last of those given twice."""
+        """Decode a tagged section; return the raw values by tag, of duplicates the last."""
         count, self.pos = read_uvarint(self._data, self.pos)
         self._count(count)
         if count > MAX_TAGS:
@@ -122,7 +121,7 @@ class _Reader:
                 raise TooManyParts('a request of too many parts')
 
     def value(self, kind: FieldType, is_nullable: bool) -> Any:
-        """Read a value of any type."""
+        """Decode a value of any type."""
         if isinstance(kind, Kind) and kind.format:
             (number,) = struct.unpack_from('>' + kind.format, self._data, self.pos)
             self.pos += kind.size
@@ -143,7 +142,7 @@ class _Reader:
         return taken.decode('utf-8', 'replace') if kind is KINDS['String'] else taken
 
     def _size(self, kind: Any) -> int:
-        """Read the length of a text, of bytes or of a list."""
+        """Decode the length of a string, of bytes or of a list."""
         if self._is_flexible:
             size, self.pos = read_uvarint(self._data, self.pos)
             return size - 1
@@ -153,7 +152,7 @@ class _Reader:
         return int(size)
 
     def _null(self, kind: Any, is_nullable: bool) -> Any:
-        """Return what a negative length means: any is null."""
+        """Return the value for a negative length, all of which mean null."""
         if is_nullable:
             return None
         if self._takes_null and isinstance(kind, Kind):

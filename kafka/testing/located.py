@@ -1,7 +1,6 @@
-"""Which partition a request means and whether the broker that was asked may answer for it.
+"""Lookup of the partition that a request names, with the errors of topics, leaders and epochs.
 
-Owns the errors for topics, partitions and leaders, and where clients are told to go instead
-(KIP-951). What is then done with a partition is in :mod:`kafka.testing.handlers`.
+Called by handlers. Also the addresses of the current leaders that responses carry (KIP-951).
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ from kafka.testing.state import NO_LEADER, Partition, Topic
 
 E = TypeVar('E')
 
-#: What a request says where it does not care which epoch it is.
+#: The leader epoch in requests that do not check it.
 ANY_EPOCH = -1
 
 
 def find_topic(call: Call[Any], name: str, topic_id: bytes, by_id: bool) -> Union[Topic, int]:
-    """Return the topic that is meant by name or by id, or the code of an error."""
+    """Return the topic with a name or id, or an error code."""
     if not by_id:
         topic = call.state.topics.get(name)
         return UNKNOWN_TOPIC_OR_PARTITION if topic is None else topic
@@ -37,7 +36,7 @@ def find_topic(call: Call[Any], name: str, topic_id: bytes, by_id: bool) -> Unio
 
 
 def led_partition(call: Call[Any], topic: Union[Topic, int], index: int) -> Union[Partition, int]:
-    """Return a partition if the broker leads it, else the code of an error."""
+    """Return a partition that the broker leads, else an error code."""
     partition = known_partition(topic, index)
     if isinstance(partition, int) or partition.leader == call.broker.node_id:
         return partition
@@ -45,7 +44,7 @@ def led_partition(call: Call[Any], topic: Union[Topic, int], index: int) -> Unio
 
 
 def held_partition(call: Call[Any], topic: Union[Topic, int], index: int) -> Union[Partition, int]:
-    """Return a partition if the broker has a replica of it, else the code of an error."""
+    """Return a partition of which the broker has a replica, else an error code."""
     partition = known_partition(topic, index)
     if isinstance(partition, int) or call.broker.node_id in partition.replicas:
         return partition
@@ -53,7 +52,7 @@ def held_partition(call: Call[Any], topic: Union[Topic, int], index: int) -> Uni
 
 
 def known_partition(topic: Union[Topic, int], index: int) -> Union[Partition, int]:
-    """Return a partition, or the code of an error."""
+    """Return a partition, or an error code."""
     if isinstance(topic, int):
         return topic
     partition = topic.partition(index)
@@ -63,12 +62,12 @@ def known_partition(topic: Union[Topic, int], index: int) -> Union[Partition, in
 def _not_leader(call: Call[Any], partition: Partition) -> int:
     version = call.state.release.version
     if call.broker.node_id not in partition.replicas and version < (1, 1):
-        return UNKNOWN_TOPIC_OR_PARTITION  # such a broker knows its own partitions alone
+        return UNKNOWN_TOPIC_OR_PARTITION  # these brokers know only their own partitions
     return NOT_LEADER_OR_FOLLOWER
 
 
 def epoch_error(partition: Partition, current_leader_epoch: int) -> int:
-    """Compare the leader epoch that a client believes in (KIP-320); return the error or NONE."""
+    """Return the error code for a client's leader epoch, or NONE (KIP-320)."""
     if current_leader_epoch == ANY_EPOCH or current_leader_epoch == partition.leader_epoch:
         return NONE
     if current_leader_epoch < partition.leader_epoch:
@@ -77,14 +76,14 @@ def epoch_error(partition: Partition, current_leader_epoch: int) -> int:
 
 
 def as_replica_error(call: Call[Any], error: int) -> int:
-    """Return the error as a replica that is not the leader said it before 2.6."""
+    """Return the error code of a replica that is not the leader, another one before 2.6."""
     if error == NOT_LEADER_OR_FOLLOWER and (2, 4) <= call.state.release.version < (2, 6):
         return REPLICA_NOT_AVAILABLE
     return error
 
 
 def leader_endpoints(call: Call[Any], leaders: Iterable[Optional[int]], kind: Type[E]) -> List[E]:
-    """Return the addresses of leaders that live, each once."""
+    """Return the addresses of live leaders, each once."""
     nodes = call.state.nodes
     wanted = sorted({leader for leader in leaders if leader is not None and leader != NO_LEADER})
     make: Any = kind

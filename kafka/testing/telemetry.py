@@ -1,7 +1,7 @@
-"""Which metrics a broker wants of which clients, and what it was sent last (KIP-714).
+"""Client metrics of one broker: its clients and their subscriptions (KIP-714).
 
-Owns the clients that a broker knows and their subscriptions, which are made of the settings of
-client metrics. What the metrics say is for the log of requests; nothing here reads them.
+Called by handlers/telemetry.py. Subscriptions are computed from the configs of client metrics. The
+pushed metrics are not decoded; they are kept in the log of requests.
 """
 
 from __future__ import annotations
@@ -26,30 +26,30 @@ if TYPE_CHECKING:
     from kafka.testing.calls import Call
     from kafka.testing.state import ClusterState
 
-#: As ``telemetry.max.bytes``.
+#: The default of ``telemetry.max.bytes``.
 MAX_BYTES = 1048576
 DEFAULT_INTERVAL_MS = 300000
 MOST_CLIENTS = 16384
-#: In the order of preference: zstd, lz4, gzip, snappy.
+#: In order of preference: zstd, lz4, gzip, snappy.
 COMPRESSIONS = (4, 3, 1, 2)
 EVERYTHING = '*'
-#: No client has these.
+#: Ids that no client may have.
 RESERVED_IDS = (bytes(16), bytes(15) + b'\1')
 
 
 class Subscription(NamedTuple):
-    """What is wanted of a client."""
+    """The metrics that a client shall push, and how often."""
 
     metrics: Tuple[str, ...]
     interval_ms: int
 
 
 class MetricsClient:
-    """A client that asked for its subscription, as one broker knows it."""
+    """A client that has requested its subscription from this broker."""
 
     def __init__(self, client_id: bytes, about: Dict[str, str], settings: Any) -> None:
         self.about = about
-        self.settings = settings  # those that the subscription was made of
+        self.settings = settings  # those that the subscription was computed from
         self.subscription = subscription_of(about, settings)
         text = '%s%d' % (self.subscription.metrics, self.subscription.interval_ms)
         number = zlib.crc32(text.encode('utf-8') + client_id)
@@ -59,7 +59,7 @@ class MetricsClient:
         self._error = NONE
 
     def ask(self, now_ms: int) -> int:
-        """Return the error of who asks for the subscription now, or NONE."""
+        """Return the error code of a GetTelemetrySubscriptions at this time, or NONE."""
         is_early = now_ms - max(self._asked_ms, self._pushed_ms) < self.subscription.interval_ms
         if is_early and self._error not in (UNKNOWN_SUBSCRIPTION_ID, UNSUPPORTED_COMPRESSION_TYPE):
             return THROTTLING_QUOTA_EXCEEDED
@@ -69,7 +69,7 @@ class MetricsClient:
         return NONE
 
     def push(self, now_ms: int, request: Any) -> int:
-        """Return the error of who sends metrics now, or NONE."""
+        """Return the error code of a PushTelemetry at this time, or NONE."""
         self._error = self._push_error(now_ms, request)
         self.is_terminating = request.terminating
         return self._error
@@ -90,7 +90,7 @@ class MetricsClient:
 
 
 class Telemetry:
-    """The clients of one broker; those that were silent longest are forgotten."""
+    """The clients of one broker; above the limit the least recently active is dropped."""
 
     def __init__(self) -> None:
         self._clients: OrderedDict[bytes, MetricsClient] = OrderedDict()
@@ -99,7 +99,7 @@ class Telemetry:
         return '<Telemetry of %d clients>' % len(self._clients)
 
     def client(self, call: Call[Any], client_id: bytes) -> MetricsClient:
-        """Return a client, with a subscription as the settings are now."""
+        """Return a client, with a subscription of the current configs."""
         settings = _settings(call.state)
         known = self._clients.pop(client_id, None)
         if known is None or known.settings != settings:
@@ -112,7 +112,7 @@ class Telemetry:
 
 
 def telemetry_of(call: Call[Any]) -> Telemetry:
-    """Return what the broker that was asked knows."""
+    """Return the Telemetry of the broker of a call."""
     known: Dict[int, Telemetry] = call.state.telemetry
     return known.setdefault(call.broker.node_id, Telemetry())
 
@@ -122,7 +122,7 @@ def _settings(state: ClusterState) -> List[Dict[str, str]]:
 
 
 def _about(call: Call[Any], client_id: bytes) -> Dict[str, str]:
-    """Return what subscriptions may be chosen by."""
+    """Return the attributes by which subscriptions select clients."""
     return {
         'client_instance_id': base64.urlsafe_b64encode(client_id).decode().rstrip('='),
         'client_id': call.header.client_id or '',
@@ -134,7 +134,7 @@ def _about(call: Call[Any], client_id: bytes) -> Dict[str, str]:
 
 
 def subscription_of(about: Dict[str, str], settings: List[Dict[str, str]]) -> Subscription:
-    """Return what the settings that fit a client want together."""
+    """Return the combined subscription of all configs that match a client."""
     effort = Effort()
     metrics: Dict[str, None] = {}
     interval_ms = DEFAULT_INTERVAL_MS

@@ -1,7 +1,7 @@
-"""What happens later in an embedded broker: a clock, and calls that wait for their time.
+"""Timers of an embedded cluster and their clocks.
 
-Owns both. The clock is handed in: that of the machine when the broker is reached over sockets, a
-virtual one when client and broker run in one thread and time passes only by :meth:`Timers.advance`.
+Used on one thread. The clock is that of the machine if the brokers are reached over sockets, or a
+virtual one if client and brokers run in one thread and time passes only by :meth:`Timers.advance`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import math
 import time
 from typing import Callable, List, Optional, Tuple, Union
 
-#: From so many calls on those that were cancelled are looked for.
+#: From this number of timers on cancelled ones are removed.
 CLEAN_AT = 1024
 
 
@@ -20,7 +20,7 @@ class SystemClock:
     """The clock of the machine."""
 
     def monotonic(self) -> float:
-        """Return seconds that never go back."""
+        """Return monotonic seconds."""
         return time.monotonic()
 
     def wall_ms(self) -> int:
@@ -29,9 +29,9 @@ class SystemClock:
 
 
 class VirtualClock:
-    """A clock that stands still until it is moved.
+    """A clock that is moved explicitly.
 
-    Arguments: wall_ms: what time it is at first, in milliseconds since the epoch.
+    Arguments: wall_ms: the initial time, in milliseconds since the epoch.
     """
 
     def __init__(self, wall_ms: int = 1_600_000_000_000) -> None:
@@ -55,7 +55,7 @@ Clock = Union[SystemClock, VirtualClock]
 
 
 class Timer:
-    """One call that waits; ``cancel()`` is allowed at any time."""
+    """A scheduled call; ``cancel()`` is allowed at any time."""
 
     __slots__ = ('_call', 'when')
 
@@ -64,23 +64,23 @@ class Timer:
         self._call: Optional[Callable[[], None]] = call
 
     def cancel(self) -> None:
-        """Forget the call."""
+        """Cancel the call."""
         self._call = None
 
     @property
     def waits(self) -> bool:
-        """Whether it was neither made nor cancelled."""
+        """Whether the call is still scheduled."""
         return self._call is not None
 
     def run(self) -> None:
-        """Make the call, once."""
+        """Make the call, unless it was made or cancelled."""
         call, self._call = self._call, None
         if call is not None:
             call()
 
 
 class Timers:
-    """Calls in the order of their times. Of one thread; a driver asks for what is due.
+    """Scheduled calls, in the order of their times. Used on one thread; a driver runs what is due.
 
     Arguments: clock: SystemClock or VirtualClock.
     """
@@ -92,11 +92,11 @@ class Timers:
         self._clean_at = CLEAN_AT
 
     def later(self, seconds: float, call: Callable[[], None]) -> Timer:
-        """Call something after so many seconds; those of one time in the order they were given."""
+        """Schedule a call after ``seconds``; calls for the same time keep their order."""
         return self.at(self.clock.monotonic() + max(0.0, seconds), call)
 
     def at(self, when: float, call: Callable[[], None]) -> Timer:
-        """Call something at a time of the clock; otherwise as later()."""
+        """Schedule a call at a time of the clock; otherwise as later()."""
         timer = Timer(when, call)
         heapq.heappush(self._waiting, (timer.when, next(self._count), timer))
         if len(self._waiting) >= self._clean_at:
@@ -104,19 +104,19 @@ class Timers:
         return timer
 
     def _clean(self) -> None:
-        """Forget the cancelled ones, which may be due in years."""
+        """Remove cancelled timers, which may be due in years."""
         self._waiting = [each for each in self._waiting if each[2].waits]
         heapq.heapify(self._waiting)
         self._clean_at = max(CLEAN_AT, 2 * len(self._waiting))
 
     def next_time(self) -> Optional[float]:
-        """Return when the next call is due, None if nothing waits."""
+        """Return when the next call is due, None if nothing is scheduled."""
         while self._waiting and not self._waiting[0][2].waits:
             heapq.heappop(self._waiting)
         return self._waiting[0][0] if self._waiting else None
 
     def run_due(self) -> None:
-        """Make all calls whose time has come, also those that they add for now."""
+        """Make all calls that are due, including those that they schedule for now."""
         while True:
             when = self.next_time()
             if when is None or when > self.clock.monotonic():
@@ -124,9 +124,9 @@ class Timers:
             heapq.heappop(self._waiting)[2].run()
 
     def advance(self, seconds: float) -> None:
-        """Let virtual time pass; each call finds the clock at its own time.
+        """Let virtual time pass; the clock is at the time of each call when it runs.
 
-        Raises TypeError for a clock that cannot be moved.
+        Raises TypeError if the clock is not a VirtualClock.
         """
         clock = self._movable()
         end = clock.monotonic() + seconds
@@ -135,10 +135,10 @@ class Timers:
         clock.move_to(end)
 
     def step(self, end: float = math.inf) -> bool:
-        """Let virtual time pass up to the next call and make that one only.
+        """Let virtual time pass until the next call, and make only that one.
 
-        Arguments: end: a time behind which nothing is done.
-        Returns: whether there was one. Raises TypeError for a clock that cannot be moved.
+        Arguments: end: calls after this time are not made.
+        Returns: False if no call was made. Raises TypeError if the clock is not a VirtualClock.
         """
         clock = self._movable()
         when = self.next_time()

@@ -1,7 +1,6 @@
-"""What brokers check before a topic is created or gets more partitions.
+"""Validation of new topics and partitions, with the error messages of brokers.
 
-Owns the checks and the texts of their errors; ZooKeeper releases and KRaft ones differ. What is
-then done is in handlers/create_topics.py and handlers/partitions.py.
+Called by handlers/create_topics.py and handlers/partitions.py; ZooKeeper and KRaft releases differ.
 """
 
 from __future__ import annotations
@@ -16,17 +15,17 @@ if TYPE_CHECKING:
     from kafka.testing.state import ClusterState
 
 _LEGAL = re.compile(r'[a-zA-Z0-9._-]+')
-#: Topics that there are as soon as anybody needs them.
+#: Topics that brokers create when they are needed.
 INTERNAL = ('__consumer_offsets', '__transaction_state')
-#: Of one topic; a real broker runs out of files long before.
+#: Per topic; a real broker runs out of files long before.
 MOST_PARTITIONS = 10000
 MOST_REPLICAS = 1000
 
 
 class Refused(Exception):
-    """A request, or a part of it, that is answered with an error.
+    """A request, or an item of it, that is answered with an error.
 
-    Arguments: code: one of kafka.testing.errors; text: what the broker says, or None.
+    Arguments: code: one of kafka.testing.errors; text: the error message, or None.
     """
 
     def __init__(self, code: int, text: Optional[str] = None) -> None:
@@ -52,8 +51,8 @@ def check_name(state: ClusterState, name: str) -> None:
 
 
 def check_absent(state: ClusterState, name: str) -> None:
-    """Raise Refused when a topic of this name, or of one that metrics would confuse, exists."""
-    # The first of them came with 0.8.2, the other with transactions.
+    """Raise Refused if a topic exists with this name, or with one that collides in metrics."""
+    # __consumer_offsets came with 0.8.2, __transaction_state with transactions (0.11).
     is_internal = name in INTERNAL[: 2 if state.release.version >= (0, 11) else 1]
     if name in state.topics or is_internal:
         refuse(errors.TOPIC_ALREADY_EXISTS, "Topic '%s' already exists." % name)
@@ -66,7 +65,7 @@ def check_absent(state: ClusterState, name: str) -> None:
 
 
 def check_counts(state: ClusterState, partitions: int, copies: int) -> None:
-    """Raise Refused unless a topic may have these counts, defaults put in."""
+    """Raise Refused unless a topic may have these counts, after defaults."""
     zookeeper = state.release.has_zookeeper
     if partitions <= 0:
         refuse(
@@ -88,7 +87,7 @@ def check_counts(state: ClusterState, partitions: int, copies: int) -> None:
 
 
 def check_room(state: ClusterState, partitions: int) -> None:
-    """Raise Refused when so many partitions more would be too many for the memory of a test."""
+    """Raise Refused if ``partitions`` more exceed the limit of the cluster."""
     if not state.has_room(partitions):
         refuse(
             errors.INVALID_PARTITIONS,
@@ -98,7 +97,7 @@ def check_room(state: ClusterState, partitions: int) -> None:
 
 
 def check_copies(state: ClusterState, copies: int) -> None:
-    """Raise Refused when more copies are asked for than brokers live."""
+    """Raise Refused if there are fewer live brokers than replicas."""
     alive = len(state.alive)
     if copies > alive:
         refuse(
@@ -112,13 +111,13 @@ def check_copies(state: ClusterState, copies: int) -> None:
 
 
 def check_assignments(state: ClusterState, by_index: Dict[int, List[int]]) -> None:
-    """Raise Refused unless partitions may be assigned to nodes like this."""
+    """Raise Refused unless partitions may have these replicas."""
     has_gap = sorted(by_index) != list(range(len(by_index)))
     if has_gap and state.release.version >= (2, 0):
         _bad('partitions should be a consecutive 0-based integer sequence')
     assignments = [by_index[index] for index in sorted(by_index)]
     for index, nodes in sorted(by_index.items()):
-        if nodes or not state.release.has_zookeeper:  # which does not look, and never makes it
+        if nodes or not state.release.has_zookeeper:  # not checked there, and never created
             check_replicas(state, nodes, index)
     if len({len(nodes) for nodes in assignments}) > 1:
         _bad(
@@ -134,9 +133,9 @@ def check_assignments(state: ClusterState, by_index: Dict[int, List[int]]) -> No
 
 
 def check_replicas(state: ClusterState, nodes: List[int], index: int) -> None:
-    """Raise Refused unless a partition may live on these nodes.
+    """Raise Refused unless a partition may have these replicas.
 
-    ZooKeeper releases do not look whether brokers of an assignment exist.
+    ZooKeeper releases do not check whether the brokers exist.
     """
     if not nodes:
         _bad('The manual partition assignment includes an empty replica list.')

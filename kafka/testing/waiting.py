@@ -1,6 +1,7 @@
-"""Calls that wait until something happens or their time is over.
+"""Calls that wait for an event or a time-out, like the purgatory of a broker.
 
-Owns them, by the keys that they wait for: partitions that are written to, groups that change.
+Kept by the keys that they wait for: partitions that are written to, groups that change. Used on the
+thread of the cluster.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ Attempt = Callable[[bool], Optional[Message]]
 
 
 class _Waiter:
-    """One call that waits, for any of some keys."""
+    """One call that waits for any of some keys."""
 
     def __init__(self, call: Call[Any], keys: Iterable[Any], attempt: Attempt) -> None:
         self.call = call
@@ -28,9 +29,9 @@ class _Waiter:
         self._is_trying = False
 
     def try_once(self, last: bool) -> None:
-        """Attempt an answer, unless that is being done already: an attempt may touch its key.
+        """Attempt a response, unless an attempt is in progress: it may touch its own key.
 
-        What an attempt raises concerns its own call and not who happened to touch the key.
+        An exception of an attempt fails its own call, not the one that touched the key.
         """
         if not self.call.is_waiting or self._is_trying:
             return
@@ -46,16 +47,16 @@ class _Waiter:
 
 
 class Waiting:
-    """All calls that wait, of all brokers of a cluster."""
+    """All waiting calls of all brokers of a cluster."""
 
     def __init__(self, timers: Timers) -> None:
         self._timers = timers
-        # Waiters in the order in which they came; dicts, because any of them may leave at any time.
+        # Waiters in order of arrival; dicts, because any of them may be removed at any time.
         self._by_key: Dict[Any, Dict[_Waiter, None]] = {}
         self._postponed: Optional[Dict[Any, None]] = None
 
     def add(self, call: Call[Any], seconds: float, keys: Iterable[Any], attempt: Attempt) -> None:
-        """Keep a call; see ``Call.wait``."""
+        """Add a call; see ``Call.wait``."""
         waiter = _Waiter(call, keys, attempt)
         for key in waiter.keys:
             self._by_key.setdefault(key, {})[waiter] = None
@@ -69,9 +70,9 @@ class Waiting:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Let all that is touched in a ``with`` block be touched at its end.
+        """Postpone touch() in a ``with`` block until its end.
 
-        Who waits for several partitions, which one request writes to, gets all of it at once.
+        A call that waits for several partitions, to which one request writes, gets all at once.
         """
         touched: Dict[Any, None] = {}
         self._postponed = touched
@@ -83,7 +84,7 @@ class Waiting:
                 self.touch(key)
 
     def touch(self, key: Any) -> None:
-        """Say that something happened to what a key stands for."""
+        """Attempt the responses of the calls that wait for a key."""
         if self._postponed is not None:
             self._postponed[key] = None
             return

@@ -1,7 +1,7 @@
-"""The consumers of 0.9.5, under the name that programs import them from.
+"""The package of the consumers: SimpleConsumer, MultiProcessConsumer and KafkaConsumer (0.9.5).
 
-Owns where each of them lives. As in ``kafka`` itself nothing is loaded before it is used: not every
-program that reads a topic wants to pay for ``multiprocessing``.
+As in ``kafka`` itself, each class is imported on first use: a program that reads a topic with
+KafkaConsumer does not pay for the import of ``multiprocessing``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ _SUBMODULES = ('base', 'simple', 'multiprocess', 'kafka')
 
 
 def __getattr__(name: str) -> object:
-    """Load what is asked for by its name and keep it, so that this is called once per name."""
+    """Import a class or submodule on first use, and store it as a global, so that this runs once.
+
+    Raises: AttributeError for any other name.
+    """
     found: object
     if name in _HOMES:
         found = getattr(import_module(_HOMES[name]), name)
@@ -40,5 +43,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """Name everything that can be reached, loaded or not."""
+    """Return the names of all attributes, imported yet or not."""
     return sorted(set(globals()) | set(_HOMES) | set(_SUBMODULES))

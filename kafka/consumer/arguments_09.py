@@ -1,6 +1,6 @@
-"""The arguments of the KafkaConsumer of 0.9.5: its options, and the forms that name partitions.
+"""Validation of the arguments of the KafkaConsumer of 0.9.5: its options, and what it consumes.
 
-Checked here for kafka.consumer.kafka_09, which acts on them.
+Called by kafka.consumer.kafka_09, for configure() and set_topic_partitions().
 """
 
 from __future__ import annotations
@@ -30,9 +30,14 @@ _INT64_MAX = 2**63 - 1
 
 
 def complete_options(configs: Dict[str, Any], defaults: Mapping[str, Any]) -> Dict[str, Any]:
-    """Return all options with their values; KafkaConfigurationError for what cannot be one.
+    """Return all options with their values.
 
-    Those of security are the client's business, see security_among().
+    Options of security are left out: security_among() returns them, and the client checks them.
+    Deprecated names are replaced, with a warning in the log.
+
+    Arguments: configs: the options that were given; defaults: {name: value} of all options.
+    Raises: KafkaConfigurationError for an unknown option, an invalid value, auto_commit_enable
+        without group_id, and a missing bootstrap_servers.
     """
     given = {name: value for name, value in configs.items() if name not in SECURITY}
     for old, new in DEPRECATED_CONFIG_KEYS.items():
@@ -58,7 +63,7 @@ def complete_options(configs: Dict[str, Any], defaults: Mapping[str, Any]) -> Di
 
 
 def security_among(configs: Mapping[str, Any]) -> Dict[str, Any]:
-    """Return the options that say how connections are secured, for the client."""
+    """Return the security options (TLS and SASL), for the client."""
     return {name: value for name, value in configs.items() if name in SECURITY}
 
 
@@ -67,7 +72,7 @@ def _is_size(value: Any) -> bool:
 
 
 def _as_float(value: Any) -> float:
-    """Return a number as float; NaN for what is none, or is too large to count with."""
+    """Return a number as float; NaN if the value is not a number or is too large for a float."""
     try:
         return float(value) if isinstance(value, numbers.Real) else math.nan
     except OverflowError:
@@ -95,16 +100,19 @@ _CHECKS: Dict[str, Callable[[Any], bool]] = {
 }
 
 
-_ALL: Any = object()  # stands for all partitions of a topic
+_ALL: Any = object()  # in place of a partition: all partitions of the topic
 
 
 def wanted_partitions(
     arguments: Iterable[Any], ids_of: Callable[[bytes], List[int]]
 ) -> Dict[TopicAndPartition, Optional[int]]:
-    """Return the partitions that the arguments of set_topic_partitions name, and their offsets.
+    """Return {partition: offset or None} for the arguments of set_topic_partitions().
 
-    Arguments: ids_of: gives the partitions that a topic has. A partition that comes twice has the
-        last offset given for it.
+    A partition that is named several times gets the last offset given for it.
+
+    Arguments: ids_of: returns the ids of a topic's partitions.
+    Raises: KafkaConfigurationError for an argument of another form;
+        UnknownTopicOrPartitionError for a topic or partition that does not exist.
     """
     found: Dict[TopicAndPartition, Optional[int]] = {}
     for argument in arguments:
@@ -131,7 +139,10 @@ def wanted_partitions(
 
 
 def _triples(argument: Any) -> Iterator[Tuple[Any, Any, Any]]:
-    """Yield what one argument names: (topic, partition, offset), with _ALL or None where open."""
+    """Yield (topic, partition, offset) for one argument.
+
+    The partition is _ALL, and the offset None, if the argument does not name one.
+    """
     if isinstance(argument, (str, bytes)):
         yield argument, _ALL, None
     elif isinstance(argument, tuple) and len(argument) in (2, 3):

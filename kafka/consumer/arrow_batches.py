@@ -1,8 +1,8 @@
-"""The Arrow batches of a bounded reader.
+"""The iterator of Arrow batches that BoundedReader.arrow() returns.
 
-Owns which answers go into one of them, and the careful way where an answer cannot be read as a
-whole: old formats, batches that are damaged, no numpy. How records become columns is
-kafka.record.vectors's.
+It joins the fetch responses of several partitions into one Arrow batch. Responses that cannot be
+converted as a whole (magic 0 and 1, corrupt batches, numpy not installed) are converted a thousand
+records at a time. kafka.record.vectors makes columns of records. Runs in the thread of the reader.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ __all__ = ['ArrowBatches']
 
 
 class ArrowBatches:
-    """Iterates over the Arrow batches of a BoundedReader; goes on after an error.
+    """Iterates over the Arrow batches of a BoundedReader; can be continued after an error.
 
-    Arguments: reader; maker: an ArrowMaker; max_bytes: about how large a batch gets.
+    Arguments: reader; maker: an ArrowMaker; max_bytes: the approximate size of a batch.
 
-    Attributes: schema: of all batches.
+    Attributes: schema: the pyarrow.Schema of all batches.
     """
 
     def __init__(self, reader: Any, maker: ArrowMaker, max_bytes: int) -> None:
@@ -31,9 +31,9 @@ class ArrowBatches:
         self._reader = reader
         self._maker = maker
         self._max_bytes = max_bytes
-        #: Answers to be read a thousand records at a time.
+        #: Responses to convert a thousand records at a time.
         self._careful: Deque[BufferedAnswer] = deque()
-        self._is_open = False  # whether the reader is at the first of them
+        self._is_open = False  # whether the first of them has been opened in the reader
 
     def __repr__(self) -> str:
         return '<ArrowBatches of %r>' % self._reader
@@ -44,7 +44,7 @@ class ArrowBatches:
     def __next__(self) -> Any:
         """Return the next pyarrow.RecordBatch, never an empty one."""
         reader = self._reader
-        if reader.is_reading:  # an exception has ended the last call: all of it is read again
+        if reader.is_reading:  # an exception ended the last call: its records are fetched again
             self._careful.clear()
             self._is_open = False
             self._maker.drop()
@@ -54,7 +54,7 @@ class ArrowBatches:
         except KafkaError as error:
             reader.is_reading = not reader.is_told(error)
             raise
-        reader.is_reading = False  # the last step: from here on it is the program's
+        reader.is_reading = False  # the last step: from here on the batch counts as returned
         if batch is None:
             raise StopIteration
         return batch
@@ -71,10 +71,13 @@ class ArrowBatches:
                 return batch
 
     def _by_batches(self) -> Optional[Any]:
-        """Make one Arrow batch of what is there, or put it aside; None at the end of all, too."""
+        """Return an Arrow batch of whole responses.
+
+        None at the end of all ranges, and if a response was moved to _careful instead.
+        """
         added: List[BufferedAnswer] = []
         maker, last = self._maker, 0
-        # As many as fit if all are about as large as the last one.
+        # Responses are added while another one of the last one's size still fits.
         while maker.size_bytes + last <= self._max_bytes:
             reader, before = self._reader, maker.size_bytes
             parked = reader.another_parked() if added else reader.next_parked()
@@ -98,7 +101,7 @@ class ArrowBatches:
         return batch
 
     def _add(self, parked: BufferedAnswer) -> bool:
-        """Add the batches of an answer; False if it has to be read with care, and all of it."""
+        """Add all batches of a response to the maker; return False if that is not possible."""
         raw = self._reader.made(parked).undecoded() if has_numpy() else None
         if raw is None:
             return False
@@ -107,7 +110,7 @@ class ArrowBatches:
         return True
 
     def _by_columns(self) -> Optional[Any]:
-        """Make an Arrow batch of the next records of what was put aside."""
+        """Return an Arrow batch of the next records of the first response in _careful, or None."""
         parked = self._careful[0]
         if parked.token != parked.state.token:  # skip_corrupt() was called
             self._careful.popleft()

@@ -1,7 +1,9 @@
-"""What the consumers of 0.9.5 share: partitions, offsets, and when offsets are committed.
+"""Consumer, the base class of SimpleConsumer and MultiProcessConsumer (0.9.5).
 
-Owns the state that is committed. How messages are fetched is the subclasses' business, where
-offsets are stored the client's. Any object with the client's public methods will do as client.
+Keeps the offsets of the partitions and commits them, on request, by number of messages and by time.
+Subclasses fetch the messages; the client sends the requests, and may be any object with the public
+methods of KafkaClient. The thread of a timer commits besides the thread of the program; a lock lets
+one commit at a time.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ NO_MESSAGES_WAIT_TIME_SECONDS = 0.1
 FULL_QUEUE_WAIT_TIME_SECONDS = 0.1
 MAX_BACKOFF_SECONDS = 60
 
-# The times that stand for the ends of a log in an OffsetRequest.
+# The timestamps of an OffsetRequest that mean the end and the beginning of the log.
 LATEST = -1
 EARLIEST = -2
 
@@ -55,14 +57,14 @@ class Consumer:
 
     Arguments:
         client: a KafkaClient, or any object with its public methods.
-        group: the name offsets are stored under; None stores none and starts at offset 0.
+        group: the group whose offsets are committed; None commits nothing and starts at offset 0.
         topic: str or bytes.
         partitions: the ids to consume; None means all of the topic.
-        auto_commit: commit by itself, every auto_commit_every_n messages and every
-            auto_commit_every_t ms, each unless None. Both, and calls of commit(), reset each other.
+        auto_commit: commit automatically, every auto_commit_every_n messages and every
+            auto_commit_every_t ms; None turns either off. Every commit restarts the count.
 
-    All attributes are live: what a program writes to offsets, auto_commit or count_since_commit
-    holds from the next call on.
+    A program may assign to offsets, auto_commit and count_since_commit: the new value is used from
+    the next call on.
 
     Raises: AssertionError when partitions are not all integers; TypeError for a topic or group that
     is neither str nor bytes; what the client raises for the topic's metadata or the stored offsets.
@@ -82,14 +84,14 @@ class Consumer:
         self.topic = name_for(client, topic)
         self.group: Any = None if group is None else name_for(client, group, 'group')
         self.offsets: Dict[int, int] = {}
-        # Where a reset has put offsets, and of which partitions one is under way. What is still
-        # there is not committed: the group would skip messages that nobody was given.
+        # The offsets that resets have set, and the partitions with a reset in progress. Such an
+        # offset is not committed: the group would skip messages that were never returned.
         self._unread: Dict[int, int] = {}
         self._resetting: Set[int] = set()
-        # Offsets as they were before the call that is taking messages for the program, or was ended
-        # by an exception before it returned them; None in between.
+        # The offsets before the call that is taking messages, or that was ended by an exception
+        # before it returned them; None between calls.
         self._before: Optional[Dict[int, int]] = None
-        self._ahead: Any = None  # the same object, once that call has committed what it takes
+        self._ahead: Any = None  # the same object, once that call has committed its messages
         self.auto_commit = auto_commit
         for option, value in (
             ('auto_commit_every_n', auto_commit_every_n),
@@ -102,8 +104,8 @@ class Consumer:
         self.count_since_commit = 0
         self.partition_info = False
         self.commit_timer: Optional[ReentrantTimer] = None
-        # Guards one commit against another, the timer's against the program's. Reentrant, because a
-        # signal handler may call stop() while its own thread commits; the flag tells that apart.
+        # Serializes the commits of the timer's thread and of the program. Reentrant, because a
+        # signal handler may call stop() while its own thread commits; _committing detects that.
         self.commit_lock = threading.RLock()
         self._committing = False
         self._process = os.getpid()
@@ -113,7 +115,7 @@ class Consumer:
         else:
             partitions = _checked_partitions(partitions)
         if auto_commit is True and auto_commit_every_t is not None:
-            # Weakly, or the timer's thread would keep it from being collected.
+            # A weak reference, so that the timer's thread does not keep the consumer alive.
             commit = functools.partial(_commit_unless_gone, weakref.ref(self))
             self.commit_timer = ReentrantTimer(auto_commit_every_t, commit)
         if self.group is not None:
@@ -121,7 +123,7 @@ class Consumer:
         else:
             self.offsets.update((partition, 0) for partition in partitions)
         self._start_helpers()
-        # Last, so that a constructor that fails leaves no thread behind.
+        # Last, so that no thread is left running when the constructor fails.
         if self.commit_timer is not None:
             self.commit_timer.start()
         self._exit_hook = functools.partial(_stop_at_exit, weakref.ref(self))
@@ -138,18 +140,18 @@ class Consumer:
         )
 
     def _start_helpers(self) -> None:
-        """Start what a subclass has besides the timer, whose thread no process is to inherit."""
+        """Start the processes of a subclass, before the timer: no fork shall copy its thread."""
 
     def provide_partition_info(self) -> None:
-        """Hand out (partition, message) from now on instead of the message alone."""
+        """Return (partition, message) from now on instead of the message alone."""
         self.partition_info = True
 
     def fetch_last_known_offsets(self, partitions: Optional[Iterable[int]] = None) -> None:
-        """Set offsets to what the group has stored; 0 where it has stored nothing.
+        """Set offsets to the committed offsets of the group; 0 where it has committed nothing.
 
-        Arguments: partitions: the ids to ask for; None means all of the topic.
-        Raises: ValueError without a group; what a partition's answer or the client reports, except
-        error 3, with which old brokers say that nothing is stored.
+        Arguments: partitions: the ids to look up; None means all of the topic.
+        Raises: ValueError without a group; the error of a partition's response, and what the client
+        raises, except error 3, which old brokers return if nothing is committed.
         """
         if self.group is None:
             raise ValueError('a consumer without a group has no stored offsets')
@@ -171,13 +173,14 @@ class Consumer:
             self.offsets[response.partition] = 0 if response.offset == -1 else response.offset
 
     def commit(self, partitions: Optional[Iterable[int]] = None) -> Optional[bool]:
-        """Store the offsets of the group, if anything was consumed or sought since the last time.
+        """Commit the offsets of the group, if they have changed since the last commit.
 
-        Arguments: partitions: the ids to commit; None means all but those that stand where a
-            reset by auto_offset_reset has put them.
-        Returns: True when stored; False when that failed (which is logged); None when there was
-        nothing to store, or no group to store it for.
-        Raises: ValueError for a partition that is not consumed; TypeError for what is no list.
+        Arguments: partitions: the ids to commit; None means all except those whose offset was set
+            by auto_offset_reset and has not moved since.
+        Returns: True if committed; False if that failed (which is logged); None if there was
+        nothing to commit, or no group.
+        Raises: ValueError for a partition that is not consumed; TypeError if partitions is not
+        iterable.
         """
         if self._process != os.getpid():
             self._take_over()
@@ -188,31 +191,31 @@ class Consumer:
                 return None
             self._committing = True
             try:
-                seen = dict(self.offsets)  # first: what is taken from now on is not committed
+                seen = dict(self.offsets)  # first: messages taken from now on are not committed
                 positions = self._read() if partitions is None else self._positions(partitions)
                 return self._commit(positions, seen) if positions else None
             finally:
                 self._committing = False
 
     def _is_ahead(self) -> bool:
-        """Return True if an exception has ended a call that had committed what it was to return."""
+        """Return True if an exception ended a call after it had committed its messages."""
         former = self._before
         return former is not None and former is self._ahead and not is_in_call('before', former)
 
     def _take_over(self) -> None:
-        """Make the lock this process's own, if the program has forked it."""
+        """Replace the lock in a forked process."""
         if self._process != os.getpid():
-            # The parent's timer, whose thread is not here, may have been committing at that moment:
-            # then nobody would ever open the lock.
+            # The parent's timer thread may have held the lock during the fork. It does not exist in
+            # this process, so the lock would never be released.
             self.commit_lock, self._committing = threading.RLock(), False
             self._process = os.getpid()
 
     def _read(self) -> Dict[int, int]:
         """Return the offsets that may be committed."""
-        # In this order: the program may begin a call while the timer's thread is here.
+        # The order matters: the program may begin a call while the timer's thread is here.
         positions = dict(self.offsets)
         resetting, unread, former = set(self._resetting), self._unread, self._before
-        # The call that takes messages commits them with its last steps; anybody else must not.
+        # Only the call that takes messages may commit them, in its last steps.
         if former is not None and not is_in_call('before', former):
             positions.update(former)
         return {
@@ -222,7 +225,7 @@ class Consumer:
         }
 
     def _commit(self, positions: Dict[int, int], seen: Dict[int, int]) -> bool:
-        """Store some offsets and reset the counter; return whether that worked.
+        """Commit offsets and reset the counter; return False, and log, if that failed.
 
         Arguments: seen: the offsets of all partitions before these were read.
         """
@@ -242,8 +245,8 @@ class Consumer:
             return False
         self._ahead = ahead
         self.count_since_commit = 0
-        # Sequence: the timer reads the offsets; the program takes a message; the timer resets the
-        # counter. What was taken meanwhile must not count as committed.
+        # The program may take a message between the timer's reading of the offsets and its reset of
+        # the counter: that message must not count as committed.
         for partition, offset in {**seen, **positions}.items():
             if self.offsets.get(partition) != offset:
                 self.count_since_commit = 1
@@ -260,7 +263,7 @@ class Consumer:
             raise ValueError('partition %s is not consumed' % (error,)) from None
 
     def _auto_commit(self) -> None:
-        """Commit when enough messages were handed out."""
+        """Commit if auto_commit_every_n messages were returned since the last commit."""
         if (
             self.auto_commit
             and self.auto_commit_every_n is not None
@@ -269,15 +272,16 @@ class Consumer:
             self.commit()
 
     def _ends_of_log(self, partitions: Iterable[int], end: int) -> Dict[int, int]:
-        """Ask where the logs of some partitions begin or end: {partition: offset}."""
+        """Return {partition: first or end offset of its log}; end: EARLIEST or LATEST."""
         responses: List[Any] = self.client.send_offset_request(
             [OffsetRequest(self.topic, partition, end, 1) for partition in partitions]
         )
         return {response.partition: _first_offset(response) for response in responses}
 
     def pending(self, partitions: Optional[Iterable[int]] = None) -> int:
-        """Return how many messages of some partitions, or of all, are not handed out yet.
+        """Return the number of messages between the offsets and the ends of the logs.
 
+        Arguments: partitions: the ids to count; None means all.
         Raises: ValueError for a partition that is not consumed; what the client raises.
         """
         positions = self._positions(partitions)
@@ -285,7 +289,7 @@ class Consumer:
         return sum(ends.get(partition, offset) - offset for partition, offset in positions.items())
 
     def stop(self) -> None:
-        """Stop committing by time, after one last commit. Harmless when called again."""
+        """Stop the automatic commits by time, with one last commit. May be called again."""
         if self.commit_timer is not None:
             self.commit_timer.stop()
             self.commit()
@@ -296,9 +300,9 @@ class Consumer:
 
 
 def _checked_partitions(partitions: Any) -> Any:
-    """Return the very object that was given, or a list in place of an iterator.
+    """Return the same object, or a list in place of an iterator.
 
-    Raises: AssertionError when an item is no integer; TypeError for what is not iterable.
+    Raises: AssertionError if an item is not an integer; TypeError for a value that is not iterable.
     """
     _check_iterable(partitions)
     if isinstance(partitions, Iterator):
@@ -314,7 +318,7 @@ def _check_iterable(partitions: Any) -> None:
 
 
 def _first_offset(response: Any) -> int:
-    """Return the first offset of an OffsetResponse; ProtocolError when it has none."""
+    """Return the first offset of an OffsetResponse. Raises ProtocolError if it has no offset."""
     try:
         offset: int = response.offsets[0]
     except IndexError:
@@ -329,7 +333,7 @@ def _commit_unless_gone(reference: Any) -> None:
 
 
 def _end_collected(timer: Any, exit_hook: Any) -> None:
-    """Let the timer of a consumer that was collected end, without a commit; takes no lock."""
+    """Cancel the timer of a consumer that was collected, without a commit; takes no lock."""
     if timer is not None:
         timer.cancel()
     atexit.unregister(exit_hook)
@@ -338,8 +342,8 @@ def _end_collected(timer: Any, exit_hook: Any) -> None:
 def _stop_at_exit(reference: Any) -> None:
     """Stop a consumer that still exists.
 
-    A forked process that ends first, and has not committed anything itself, leaves that to the
-    parent: the positions it inherited would undo what the parent commits meanwhile.
+    In a forked process that has not committed anything itself this does nothing: a commit of the
+    inherited offsets would overwrite what the parent has committed meanwhile.
     """
     consumer = reference()
     if consumer is not None and consumer._process == os.getpid():

@@ -1,7 +1,7 @@
 """Checks of the arguments of a modern KafkaConsumer.
 
-1.x raised an AssertionError for most wrong arguments, later releases a more precise error; what is
-raised here is both.
+1.x raised an AssertionError for most wrong arguments, later releases a more precise error; the
+errors raised here are instances of both.
 """
 
 from __future__ import annotations
@@ -50,14 +50,18 @@ def check_partition(partition: Any) -> TopicPartition:
 
 
 def check_partitions(partitions: Iterable[Any]) -> List[TopicPartition]:
-    """Return TopicPartitions as a list. Raises as check_partition(), also for other types."""
+    """Return TopicPartitions as a list.
+
+    Raises: as check_partition(); ArgumentTypeError for a single partition or a str.
+    """
     return [check_partition(each) for each in _several(partitions)]
 
 
 def as_partitions(partitions: Iterable[Any]) -> List[TopicPartition]:
-    """Return what assign() takes, TopicPartitions or plain tuples, as a list of the former.
+    """Return TopicPartitions or plain tuples, as passed to assign(), as a list of TopicPartitions.
 
-    Raises: as as_partition(), and ArgumentTypeError for anything but a list.
+    Raises: as as_partition(); ArgumentTypeError for a single partition, a str, or a value that is
+        not iterable.
     """
     return [as_partition(each) for each in _several(partitions)]
 
@@ -72,7 +76,7 @@ def _several(partitions: Any) -> Iterable[Any]:
 
 
 def check_whole(value: Any, name: str, least: int = 0) -> int:
-    """Return a whole number. Raises ArgumentTypeError, and ArgumentValueError below `least`."""
+    """Return an integer. Raises ArgumentTypeError; ArgumentValueError if it is below `least`."""
     number = as_int(name, value)
     if number < least:
         raise ArgumentValueError('%s must be at least %d, not %d' % (name, least, number))
@@ -80,7 +84,7 @@ def check_whole(value: Any, name: str, least: int = 0) -> int:
 
 
 def check_offset(offset: Any) -> int:
-    """Return an offset. Raises ArgumentValueError, which 2.x and 3.x raised for any wrong one."""
+    """Return an offset. Raises ArgumentValueError for any invalid one, as 2.x and 3.x did."""
     try:
         return check_whole(offset, 'offset')
     except ArgumentTypeError as error:
@@ -88,21 +92,21 @@ def check_offset(offset: Any) -> int:
 
 
 def check_offsets(offsets: Any) -> Dict[TopicPartition, OffsetAndMetadata]:
-    """Return what is to be committed: {TopicPartition: OffsetAndMetadata}. Raises as as_offsets().
+    """Return the offsets to commit: {TopicPartition: OffsetAndMetadata}. Raises as as_offsets().
 
-    Plain tuples will not do: nothing tells an offset from a partition in them.
+    Plain tuples are refused: an offset cannot be distinguished from a partition in them.
     """
     return as_offsets(offsets, check_partition, OffsetAndMetadata)
 
 
-#: Those of numpy, too; the first two are found at once.
+#: numbers.Real includes the numbers of numpy; int and float come first because they match faster.
 _NUMBERS: Any = (int, float, numbers.Real)
 
 
 def seconds_of(timeout_ms: Any, default: float, name: str = 'timeout_ms') -> float:
-    """Return a time in seconds; None means `default`, which is in seconds.
+    """Return a time-out of milliseconds in seconds; `default`, in seconds, for None.
 
-    Raises: ArgumentTypeError for anything but a number; ArgumentValueError if negative or NaN.
+    Raises: ArgumentTypeError if it is not a number; ArgumentValueError if it is negative or NaN.
     """
     if timeout_ms is None:
         return default
@@ -116,10 +120,13 @@ def seconds_of(timeout_ms: Any, default: float, name: str = 'timeout_ms') -> flo
 
 
 def default_seconds(options: Mapping[str, Any]) -> float:
-    """Return the option request_timeout_ms in seconds, as a program may have changed it."""
+    """Return the option request_timeout_ms in seconds.
+
+    It is read at each call, because a program may change it.
+    """
     seconds: float = options['request_timeout_ms'] / 1000
     return seconds
 
 
-#: Longer than any program waits; the system's clocks take no infinity.
+#: Longer than any program waits; the system calls that wait accept no infinity.
 _LONGEST = 1e9

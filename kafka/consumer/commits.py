@@ -1,9 +1,9 @@
-"""The offset commits of a consumer: requested, automatic, before a rebalance and at the end.
+"""The offset commits of a consumer: by the program, automatic, before a rebalance, and at close().
 
-What is committed (positions, or what was marked as done once anything was), when that happens
-automatically, and whose callbacks are called. Used by the one thread inside the consumer; the
-coroutines of commits in the background run in turns of the loop and leave what follows to it.
-Requests and the responses of brokers are kafka.coordinator.commits.manager's.
+Decides which offsets are committed (the positions, or the marks of task_done() once there is one),
+when automatic commits are due, and calls the callbacks. Called by the thread inside the consumer.
+Coroutines of asynchronous commits run in turns of the loop; their callbacks are called later by the
+thread that polls. kafka.coordinator.commits.manager sends the requests.
 """
 
 from __future__ import annotations
@@ -52,8 +52,9 @@ log = logging.getLogger(__name__)
 
 Offsets = Dict[TopicPartition, OffsetAndMetadata]
 
-#: How often automatic commits repeat offsets that are stored already: brokers before 2.1, and all
-#: where nobody is a member, let offsets expire by their commit, after a minute at the earliest.
+#: The interval in which automatic commits repeat offsets that are committed already. Brokers before
+#: 2.1, and all brokers for a group without members, expire offsets by the time of their commit,
+#: after a minute at the earliest.
 AGAIN_SECONDS = 30.0
 
 
@@ -62,7 +63,7 @@ def _nothing() -> None:
 
 
 class PendingCommit:
-    """A commit in the background."""
+    """An asynchronous commit."""
 
     __slots__ = ('began', 'future', 'number', 'offsets', 'outcome', 'tell')
 
@@ -77,10 +78,10 @@ class PendingCommit:
     ) -> None:
         self.offsets = offsets
         self.number = number  # in the order of the calls
-        self.began = began  # in seconds of the loop
+        self.began = began  # the loop's time in seconds
         self.future = future
         self.tell = tell  # called with the error, or None
-        self.outcome = outcome  # the same; empty until it is known
+        self.outcome = outcome  # [the error or None]; empty until it is known
 
     def __repr__(self) -> str:
         return '<PendingCommit %d of %s>' % (self.number, self.offsets)
@@ -90,16 +91,16 @@ class ConsumerCommits:
     """The commits of one consumer.
 
     Arguments:
-        engine: its parts.
+        engine: the engine of the consumer.
         guard: the single-thread guard.
-        collector: of its records, which knows what was returned.
-        options: of the consumer.
-        interceptors: objects of the program; those with on_commit() are told of commits.
-        auto: when to commit automatically; None for never.
+        collector: the FetchCollector, which keeps the positions of returned records exact.
+        options: the options of the consumer.
+        interceptors: those with a method on_commit() are called after each commit.
+        auto: the schedule of automatic commits; None if they are off.
 
     Attributes:
-        done: what follows the records that were marked as done, by partition.
-        ended: commits in the background that have ended, whose callbacks are due.
+        done: {partition: offset after the last record marked by task_done()}.
+        ended: asynchronous commits that have ended and whose callbacks are pending.
     """
 
     def __init__(
@@ -117,20 +118,21 @@ class ConsumerCommits:
         self._options = options
         self._interceptors = interceptors
         self._auto = auto
-        #: Of the last automatic commit.
+        #: The future of the last automatic commit.
         self._auto_outcome: Optional[Future] = None
-        #: When offsets that are stored are committed automatically once more.
+        #: The time from which an automatic commit repeats offsets that are committed already.
         self._again_at = -math.inf
         self.done: Dict[TopicPartition, OffsetAndMetadata] = {}
-        # Commits in the background, in the order of the calls.
+        # Asynchronous commits in progress, in the order of the calls.
         self._under_way: Deque[PendingCommit] = deque()
-        # The same of those that have not begun: a turn begins them.
+        # Asynchronous commits that a turn of the loop has not started yet.
         self._asked: List[PendingCommit] = []
-        # Commits are numbered in the order of their calls; the newest that each partition knows of.
+        # Commits are numbered in the order of their calls; the newest one noted for each partition.
         self._numbers = itertools.count(1)
         self._noted: Dict[TopicPartition, int] = {}
         self.ended: Deque[PendingCommit] = deque()
-        # The one of them that is being told; told again if an exception came before it was.
+        # The commit whose callback is being called. It is called again if an exception from outside
+        # came before the callback had run.
         self._telling: Optional[PendingCommit] = None
 
     def __repr__(self) -> str:
@@ -149,7 +151,7 @@ class ConsumerCommits:
             wanted = self.to_commit() if offsets is None else check_offsets(offsets)
             if not wanted:
                 return False
-            with CleanUp(self.tell_ended):  # of those in the background that were before it
+            with CleanUp(self.tell_ended):  # the callbacks of earlier asynchronous commits
                 self._commit_now(wanted, seconds, self.tell_ended)
             return True
 
@@ -175,12 +177,16 @@ class ConsumerCommits:
             raise IllegalStateError('brokers store offsets since 0.8.1, these are older')
 
     def to_commit(self) -> Offsets:
-        """Return what was returned, or what is marked as done where anything is."""
+        """Return the offsets to commit: after the returned records, or after the marked ones.
+
+        Once task_done() was called for any partition, only the marks count.
+        """
         self._collector.sync()
         engine = self._engine
         with engine.lock:
             consumed: Offsets = engine.subscription.all_consumed_offsets()
-            if self._collector.hand_out.is_open:  # a callback in poll() commits: not returned yet
+            # A callback inside poll() commits: the records of that poll() are not returned yet.
+            if self._collector.hand_out.is_open:
                 for partition, offset in self._collector.hand_out.before().items():
                     if offset is None:
                         consumed.pop(partition, None)
@@ -197,7 +203,7 @@ class ConsumerCommits:
     def _commit_now(
         self, offsets: Offsets, seconds: float, tell_earlier: Callable[[], Any] = _nothing
     ) -> None:
-        """Commit and wait; those who hear of it hear of earlier commits before, by tell_earlier."""
+        """Commit and wait. tell_earlier calls the callbacks of earlier commits before _note()."""
         engine = self._engine
         assert engine.commits is not None
         number = next(self._numbers)
@@ -216,7 +222,11 @@ class ConsumerCommits:
         retries: bool,
         seconds: Optional[float] = None,
     ) -> None:
-        """Commit in turns; what follows is done by the thread that polls, in the order of calls."""
+        """Commit in turns of the loop; the thread that polls calls `tell`, in the order of calls.
+
+        Arguments: retries: whether failures are retried; seconds: the time-out, None for
+            request_timeout_ms.
+        """
         engine, number = self._engine, next(self._numbers)
         standing, began = engine.standing(offsets), engine.loop.time()
         if seconds is None:
@@ -251,20 +261,21 @@ class ConsumerCommits:
     def _begin(
         self, pending: PendingCommit, commit: Callable[[], Coroutine[Any, Any, None]]
     ) -> None:
-        """Send a commit; in one turn, so that nobody waits for a commit that has not begun."""
+        """Start a commit; in one turn, so that await_pending() waits for no commit not started."""
         self._under_way.append(pending)
         self._asked.remove(pending)
         self._engine.loop.spawn(commit())
 
     def await_pending(self, seconds: float) -> None:
-        """Wait for the commits that were asked for: a member that has left commits nothing."""
+        """Wait for asynchronous commits: a member that has left the group cannot commit."""
         if self._asked or self._under_way:
             begun: List[bool] = []
-            self._engine.loop.call_threadsafe(begun.append, True)  # after the begin of each
+            # Runs after the start of every commit, which was scheduled before.
+            self._engine.loop.call_threadsafe(begun.append, True)
             self._engine.wait(lambda: begun and not self._under_way, max(0.0, seconds))
 
     def fail_pending(self, error: KafkaError) -> None:
-        """Let the commits fail of which nothing will be heard any more."""
+        """Fail all asynchronous commits without a response; none will arrive any more."""
         for pending in (*self._under_way, *self._asked):
             pending.outcome[:] = [error]
             self.ended.append(pending)
@@ -272,10 +283,13 @@ class ConsumerCommits:
         del self._asked[:]
 
     def _move_ended(self) -> None:
-        """Leave what follows of commits that have ended to the polling thread; in a turn."""
+        """Move commits that have ended to `ended`, for the polling thread; in a turn of the loop.
+
+        They are moved in the order of the calls, so one may wait for an earlier one.
+        """
         while self._under_way and self._under_way[0].outcome:
             self.ended.append(self._under_way[0])
-            # Last: a reader that sees none under way finds it among those that have ended.
+            # Last: a thread that sees _under_way empty then finds the commit in `ended`.
             self._under_way.popleft()
 
     def _finish(self, pending: PendingCommit) -> None:
@@ -284,7 +298,7 @@ class ConsumerCommits:
             self._note(pending.offsets, self._engine.loop.time() - pending.began, pending.number)
         try:
             pending.tell(error)
-        finally:  # the outcome is known, whatever a callback of the program does with it
+        finally:  # the future is completed even if a callback of the program raises
             if error is None:
                 pending.future.success(pending.offsets)
             else:
@@ -293,7 +307,10 @@ class ConsumerCommits:
     def _note(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata], seconds: float, number: int
     ) -> None:
-        """Take note of a commit, unless a later one of the same partition was noted before."""
+        """Record committed offsets and call interceptors.
+
+        The committed offset of a partition is kept if a commit of a later call is recorded already.
+        """
         engine = self._engine
         with engine.lock:
             for partition, offset in offsets.items():
@@ -310,13 +327,14 @@ class ConsumerCommits:
                     log_program_error(log, error, 'on_commit() of an interceptor failed')
 
     def tell_ended(self) -> None:
-        """Call the callbacks of commits that have ended: all of them, whatever one raises.
+        """Call the callbacks of all commits that have ended, even if one of them raises.
 
-        Raises: the first of what they raise, when all were called.
+        Raises: the first error that a callback raised, after all were called.
         """
         errors: List[BaseException] = []
         if self._telling is not None and not is_in_call('telling', self._telling):
-            self.ended.appendleft(self._telling)  # what came before it was called
+            # An exception ended the last call before the callback had run.
+            self.ended.appendleft(self._telling)
             self._telling = None
         while self.ended:
             telling = self._telling = self.ended[0]
@@ -341,25 +359,25 @@ class ConsumerCommits:
         return self._auto is not None
 
     def next_at(self) -> float:
-        """Return when an automatic commit is due, in seconds of the loop; infinite for never."""
+        """Return the loop's time, in seconds, of the next automatic commit, or infinity."""
         auto = self._auto
         if auto is None or auto.state is AutoCommitState.UNDER_WAY:
             return math.inf
         return auto.next_at
 
     def is_telling(self) -> bool:
-        """Return True if a callback is due, or an exception has ended the call of one."""
+        """Return True if a callback is pending, or was interrupted by an exception."""
         return bool(self.ended) or self._telling is not None
 
     def commit_if_due(self) -> None:
-        """Commit what was handed out, in the background, if it is time to."""
+        """Commit the offsets of to_commit() asynchronously if an automatic commit is due."""
         auto, loop, group = self._auto, self._engine.loop, self._options['group_id']
         now = loop.time()
         if auto is None:
             return
         outcome = self._auto_outcome
         if outcome is not None and outcome.is_done and auto.state is AutoCommitState.UNDER_WAY:
-            auto.ended(now, True)  # an exception in tell() came before it
+            auto.ended(now, True)  # an exception interrupted tell() before it could do this
         if not auto.due(now):
             return
         offsets = self.to_commit()
@@ -376,10 +394,10 @@ class ConsumerCommits:
 
         outcome = self._auto_outcome = Future()
         self._commit_later(offsets, outcome, tell, False)
-        auto.began(now)  # last: an exception before it lets the next poll commit
+        auto.began(now)  # last: after an exception before this line the next poll commits
 
     def changed(self) -> Offsets:
-        """Return those of the offsets to commit that are not stored yet, as far as is known."""
+        """Return the offsets to commit that are not known to be committed already."""
         return self._not_stored(self.to_commit())
 
     def _not_stored(self, offsets: Offsets) -> Offsets:
@@ -392,7 +410,10 @@ class ConsumerCommits:
             }
 
     def commit_before_rebalance(self, seconds: float) -> None:
-        """Commit what was handed out before others get the partitions, if that is automatic."""
+        """Commit and wait before partitions are given up, if commits are automatic.
+
+        A failure is logged: another member then reads some records again.
+        """
         if self._auto is None:
             return
         offsets = self.changed()
@@ -404,7 +425,7 @@ class ConsumerCommits:
             _tell_uncommitted(self._options['group_id'], error)
 
     def commit_for_rebalance(self, offsets: Offsets, seconds: float) -> Future:
-        """Begin the same without waiting; a failure is logged."""
+        """Start the commit before a rebalance without waiting; a failure is logged."""
         future, tell = Future(), functools.partial(_tell_uncommitted, self._options['group_id'])
         self._commit_later(
             offsets, future, tell, True, max(0.1, min(seconds, default_seconds(self._options)))
@@ -414,7 +435,7 @@ class ConsumerCommits:
     # ------------------------------------------------------------ marks (0.9.5)
 
     def forget_marks(self, partitions: Iterable[TopicPartition]) -> None:
-        """Drop the marks of partitions that are read from elsewhere, or no longer."""
+        """Drop the marks of partitions that were sought or are not read any more."""
         for partition in partitions:
             self.done.pop(partition, None)
 
@@ -430,7 +451,7 @@ class ConsumerCommits:
             if partition not in self._engine.subscription.assignment:
                 log.warning('%s is not assigned: its record is not marked', where(partition))
                 return False
-        # A consumer that begins there sees by the epoch whether the log was cut below it (KIP-320).
+        # With the leader epoch, a consumer that starts there detects a truncated log (KIP-320).
         epoch = getattr(message, 'leader_epoch', None)
         self.done[partition] = OffsetAndMetadata(
             message.offset + 1, '', -1 if epoch is None else epoch
@@ -455,5 +476,5 @@ def _tell_uncommitted(group: Optional[str], error: Optional[KafkaError]) -> None
 def _is_stored(state: Optional[TopicPartitionState], offset: OffsetAndMetadata) -> bool:
     if state is None or state.committed is None:
         return False
-    # After a record of another epoch the log was cut and written again.
+    # The same offset with another leader epoch is another record: the log was truncated.
     return bool(state.committed._replace(metadata=offset.metadata) == offset)

@@ -1,8 +1,8 @@
-"""Adapts the deserializers of all eras to one call.
+"""Adapters that call the deserializers of all releases in one way.
 
-Made by the constructor of KafkaConsumer, called where records are made. Callables get (data);
-objects have a method ``deserialize`` that takes (topic, data) up to 2.3, (topic, headers, data) in
-3.0.
+The constructors of KafkaConsumer and BoundedReader make them; CompletedFetch calls them. A callable
+gets (data); an object has a method ``deserialize`` that takes (topic, data) up to 2.3, and (topic,
+headers, data) in 3.0.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ from kafka.partitioner.adapt import takes
 
 
 class AdaptedDeserializer:
-    """A deserializer of any era; ``arguments`` is how many it takes of topic, headers and data."""
+    """A deserializer of any release.
+
+    ``arguments``: 1 if it takes (data), 2 for (topic, data), 3 for (topic, headers, data).
+    """
 
     __slots__ = ('__weakref__', 'arguments', 'call')
 
@@ -26,9 +29,9 @@ class AdaptedDeserializer:
 
     def over(self, topic: Any, headers: Iterable[Any], data: Iterable[Any]) -> Iterator[Any]:
         """
-        Deserialize a column, each element when it is asked for.
+        Return an iterator that deserializes a column lazily, element by element.
 
-        Raises what the deserializer raises.
+        It raises what the deserializer raises.
         """
         if self.arguments == 1:
             return map(self.call, data)
@@ -38,10 +41,11 @@ class AdaptedDeserializer:
 
 
 class LentDeserializer:
-    """The deserializer of a consumer as its parked fetches know it: they do not keep it alive.
+    """A weak reference to the deserializer of a consumer, for the fetches in the fetch buffer.
 
-    A deserializer often belongs to an object that has the consumer, as ``self.decode`` does. If
-    what the network thread works with kept it, such a consumer could never be collected.
+    A deserializer is often a method of an object that refers to the consumer, such as
+    ``self.decode``. The network thread keeps the fetches; with a strong reference in them such a
+    consumer could never be collected.
     """
 
     __slots__ = ('_owned',)
@@ -50,7 +54,10 @@ class LentDeserializer:
         self._owned = weakref.ref(owned)
 
     def over(self, topic: Any, headers: Iterable[Any], data: Iterable[Any]) -> Iterator[Any]:
-        """Deserialize a column; as AdaptedDeserializer.over(). ReferenceError without the owner."""
+        """Deserialize a column; as AdaptedDeserializer.over().
+
+        Raises: ReferenceError if the consumer was collected.
+        """
         owned = self._owned()
         if owned is None:
             raise ReferenceError('the consumer of this deserializer was collected')
@@ -59,10 +66,10 @@ class LentDeserializer:
 
 def adapt_deserializer(name: str, deserializer: Any) -> Any:
     """
-    Return a AdaptedDeserializer over one of any era; None for None.
+    Return an AdaptedDeserializer for a deserializer of any release; None for None.
 
-    ``name`` is that of the option it was given as. Raises ``KafkaConfigurationError`` for what is
-    not a deserializer.
+    ``name`` is the name of the option. Raises ``KafkaConfigurationError`` for a value that is not
+    a deserializer.
     """
     if deserializer is None or isinstance(deserializer, (AdaptedDeserializer, LentDeserializer)):
         return deserializer

@@ -1,12 +1,12 @@
-"""The parts of a consumer, put together: network, what is read, fetches, group, commits.
+"""The engine of a consumer: network client, subscription, fetch manager, group member and commits.
 
-Decides which parts there are, by the options and the release of the brokers, and begins and ends
-them. A face stands on it (KafkaConsumer's is kafka.consumer.modern) and adds what programs call;
-eras, deserializers and when to block are the face's. No part knows the face, so that it can be
-collected.
+It makes these parts according to the options and the release of the brokers, starts and closes
+them. A public class is built on it: kafka.consumer.modern, for KafkaConsumer, adds the methods that
+programs call, the deserializers and the blocking. No part refers to that class, so that it can be
+garbage collected.
 
-Turns of the loop and the thread of the program both touch the subscription and what is parked of
-fetches; ``lock`` guards them.
+Turns of the loop and the thread of the program both use the subscription and the fetch buffer;
+``lock`` guards them.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ log = logging.getLogger(__name__)
 
 T = TypeVar('T')
 
-#: So many seconds a broker waits that had nothing to tell for a while, if a program leaves that to
-#: us. Records come as soon as ever; only an idle consumer asks less often.
+#: The longest wait of a Fetch, in seconds, at a broker that had no records for a while, unless the
+#: program sets it. Records are not delayed by it: an idle consumer only sends fewer requests.
 IDLE_WAIT = 5.0
-#: For how long a consumer that was collected tries to leave its group.
+#: The time-out for leaving the group of a consumer that was garbage collected.
 _LEAVE_SECONDS = 5.0
-#: The first releases with groups, with offsets in Kafka, and with offsets at all.
+#: The first releases with groups, with offsets stored in Kafka, and with stored offsets at all.
 _GROUPS_SINCE, _KAFKA_SINCE, _ZOOKEEPER_SINCE = (0, 9), (0, 8, 2), (0, 8, 1)
 
 
@@ -58,27 +58,28 @@ class Engine:
     """The parts of one consumer.
 
     Arguments:
-        config: its Options.
-        make: makes a CompletedFetch of what a fetch response has of a partition.
-        client: the network, with its loop.
+        config: the Options of the consumer.
+        make: makes a CompletedFetch of a partition's data in a Fetch response.
+        client: the network client, with its loop.
 
     Attributes:
         lock; client; loop and pool: those of the client.
         subscription; fetcher; positions; lookups; following: its parts, the last four once built.
-        commits: None without group, or on brokers that store no offsets.
-        member: None without membership.
-        errors: what the next poll has to raise.
-        figures: None without metrics.
-        is_woken: whether wakeup() was called and no call has ended by it; the face's.
+        commits: None without group_id, and on brokers that store no offsets.
+        member: the member of the group; None without group_id, and on brokers before 0.9.
+        errors: for the next poll() to raise.
+        figures: the metrics, None with metrics_enabled=False.
+        is_woken: whether wakeup() was called and no call has raised WakeupError for it yet; set and
+            cleared by the class built on the engine.
     """
 
     def __init__(
         self, config: Any, make: Callable[..., CompletedFetch], client: NetworkClient
     ) -> None:
-        # Until the parts are built. It has objects of the program, which may refer to the consumer.
+        # Dropped once the parts are built: objects of the program in it may refer to the consumer.
         self._config = config
-        # Guards the subscription and what is parked of fetches; no other is taken under it.
-        # Reentrant: a finalizer that the collector runs inside may call the consumer.
+        # Guards the subscription and the fetch buffer; no other lock is taken while it is held.
+        # Reentrant: the garbage collector may run a finalizer inside, which may call the consumer.
         self.lock = threading.RLock()
         self.errors: Deque[KafkaError] = deque()
         self.subscription = SubscriptionState(config['auto_offset_reset'])
@@ -100,13 +101,14 @@ class Engine:
     # ------------------------------------------------------------ beginning
 
     def begin(self, limit: Optional[float] = None) -> None:
-        """Build the parts; block until the brokers are found unless the options tell their release.
+        """Start the thread of the loop and build the parts.
 
-        Starts the loop's thread.
+        Blocks until a broker has responded if api_version is None.
 
-        Arguments: limit: seconds to look for brokers; None for what the options say.
-        Raises: NoBrokersAvailable when nobody answers; InvalidOptionError for options that brokers
-            of that release cannot serve.
+        Arguments: limit: seconds for the bootstrap; None for the option bootstrap_timeout_ms or
+            api_version_auto_timeout_ms.
+        Raises: NoBrokersAvailable if no broker responds; InvalidOptionError for options that
+            brokers of that release do not support.
         """
         self.loop.start()
         if self._config['api_version'] is None:
@@ -114,9 +116,9 @@ class Engine:
         self._build_for_release()
 
     async def begin_in_turns(self, limit: Optional[float] = None) -> None:
-        """Find the brokers and build the parts, for a face that must not block; as begin().
+        """Bootstrap and build the parts as begin(), for a class that must not block.
 
-        No thread is started: the face drives the loop.
+        Starts no thread: the caller drives the loop.
         """
         await self.client.bootstrap(self._limit() if limit is None else limit)
         self._build_for_release()
@@ -128,11 +130,11 @@ class Engine:
 
     @property
     def has_begun(self) -> bool:
-        """Whether the cluster was found."""
+        """Whether the cluster has been bootstrapped."""
         return self.client.is_bootstrapped
 
     def search(self) -> None:
-        """Look for the cluster until it is found, unless that goes on already; in a turn."""
+        """Start to bootstrap, with retries, unless that is in progress; in a turn of the loop."""
         if not self.has_begun and (self._search is None or self._search.done):
             self._search = self.loop.spawn(self._find())
 
@@ -243,13 +245,17 @@ class Engine:
         return await commits.fetch_each(partitions, self._request_timeout, who)
 
     def standing(self, partitions: Iterable[TopicPartition]) -> Any:
-        """Return the member that offsets of partitions are committed as; for OffsetCommits."""
+        """Return the identity for a commit of these partitions: generation and member id.
+
+        For OffsetCommits.commit(): a MemberCommit if the group assigned the partitions, else a
+        ConsumerGroupMetadata.
+        """
         if self.member is None or not self.subscription.partitions_auto_assigned():
             return self.identity()
         return MemberCommit(self.loop, self.member, self.subscription, self.lock, partitions)
 
     def identity(self) -> ConsumerGroupMetadata:
-        """Return as which member of its group this consumer reads."""
+        """Return group id, generation and member id of this consumer."""
         if self.member is None:
             return ConsumerGroupMetadata(self._group_id)
         return self.member.identity()
@@ -257,7 +263,7 @@ class Engine:
     # ------------------------------------------------------------ turns
 
     def look(self) -> None:
-        """Look up positions and send fetches as needed, in a turn."""
+        """Send the position lookups and fetches that are needed now; in a turn of the loop."""
         if self.has_begun and self._is_built:
             self.positions.look()
             self.fetcher.look()
@@ -270,11 +276,11 @@ class Engine:
         """Call look() in the next turn unless the loop is closed; for clean-up: must not raise."""
         try:
             self.nudge()
-        except IllegalStateError:  # the handler of a signal has closed the consumer
+        except IllegalStateError:  # a signal handler has closed the consumer
             pass
 
     def has_news(self) -> bool:
-        """Return True if the face has something to do: records, an error, a rebalance step."""
+        """Return True if poll() has something to do: records, an error, a rebalance step."""
         member = self.member
         if member is not None:
             step = member.step
@@ -285,14 +291,14 @@ class Engine:
         return self.positions.has_error()
 
     def next_error(self) -> Optional[KafkaError]:
-        """Return what has to be raised now, once; None for nothing."""
+        """Return the error that poll() has to raise now, or None."""
         if self.errors:
             return self.errors.popleft()
         error = self._error_of_fetches() or self._error_of_member()
         return error or self.positions.take_error()
 
     def _error_of_fetches(self) -> Optional[KafkaError]:
-        """Return an error of fetches, without topics that are not read any more."""
+        """Return an error of the fetch manager; topics that are not read any more are left out."""
         errors: Deque[KafkaError] = self.fetcher.errors
         while errors:
             error = errors.popleft()
@@ -314,30 +320,31 @@ class Engine:
         return error or member.error
 
     def _denial(self, error: KafkaError) -> Optional[KafkaError]:
-        """Return the coordinator's error about topics; None if others are read by now."""
+        """Return the coordinator's authorization error; None if other topics are subscribed now."""
         topics = error.args[0]
         if not all(map(self.subscription.matches, topics)):
             return None
-        # It names all topics that it was told of; metadata may know which of them it means.
+        # The error names all topics of the request; metadata may show which are not authorized.
         denied = topics & self.pool.cluster.unauthorized_topics
         return TopicAuthorizationFailedError(denied) if denied else error
 
     # ------------------------------------------------------------ blocking calls
 
     def wait(self, is_done: Callable[[], Any], seconds: float) -> bool:
-        """Block until something has happened; return False after so many seconds."""
+        """Block until is_done() is true; return False on time-out, in seconds."""
         return bool(self.loop.wait(is_done, seconds if seconds < math.inf else None))
 
     def run(self, coroutine: Coroutine[Any, Any, T], seconds: float) -> T:
-        """Block until a coroutine has run, once the cluster is found; return its result.
+        """Bootstrap if needed, run a coroutine, and block for its result.
 
-        Arguments: seconds: for all of it. Raises: KafkaTimeoutError, and what it raises.
+        Arguments: seconds: the time-out, bootstrap included.
+        Raises: KafkaTimeoutError; what the coroutine raises.
         """
         try:
             found: T = self.loop.run(self._after_beginning(coroutine, seconds), seconds * 1.1 + 1.0)
         except IllegalStateError:
             if inspect.getcoroutinestate(coroutine) == inspect.CORO_CREATED:
-                coroutine.close()  # the loop takes nothing, as after a fork
+                coroutine.close()  # the loop refused it, for instance after a fork
             raise
         return found
 
@@ -348,14 +355,14 @@ class Engine:
         except BaseException:
             coroutine.close()
             raise
-        # The coroutine has the same time, and can say more about what is missing.
+        # Slightly longer than the time-out of the coroutine itself, whose error says more.
         found: T = await self.loop.within(seconds * 1.05 + 0.1, coroutine)
         return found
 
     def close(self, seconds: float) -> None:
-        """End everything within so many seconds; the group was left before, if at all."""
+        """Close all parts and the loop within `seconds`; does not leave the group."""
         if self._is_built:
-            with contextlib.suppress(KeyError):  # of an end that an exception has interrupted
+            with contextlib.suppress(KeyError):  # removed by a close() that was interrupted
                 self.pool.cluster.remove_listener(self.following)
             try:
                 self.loop.call_threadsafe(self._end)
@@ -364,9 +371,9 @@ class Engine:
         self.loop.close(max(0.1, min(seconds, 5.0)))
 
     def retire(self) -> None:
-        """Leave the group without committing, and end, in turns; from a finalizer.
+        """Leave the group without a commit, and close, in turns of the loop.
 
-        The consumer was collected before it was closed.
+        Called by the finalizer of a consumer that was collected without close().
         """
         self.loop.call_from_finalizer(self._begin_to_retire)
 
@@ -382,7 +389,7 @@ class Engine:
                 self.figures.metrics.close()
         finally:
             self._end()
-            self.loop.close()  # when this turn is left
+            self.loop.close()  # takes effect after this turn
 
     def _end(self) -> None:
         for part in (self.member, self.positions, self.fetcher):
@@ -391,9 +398,10 @@ class Engine:
 
 
 def _idle_wait(config: Any) -> float:
-    """Return how long a fetch may wait at the broker while idle; 0 where the program says it.
+    """Return the seconds that a Fetch of an idle consumer may wait at the broker.
 
-    A fetch that waits for more bytes than one would also delay the records that are there.
+    0 if the program sets fetch_max_wait_ms, and if fetch_min_bytes is more than 1: a long wait for
+    more bytes would delay the records that have arrived.
     """
     is_ours = 'fetch_max_wait_ms' not in config.given and config['fetch_min_bytes'] <= 1
     return IDLE_WAIT if is_ours else 0.0

@@ -1,10 +1,10 @@
-"""Collects records from the fetch buffer and moves the positions of their partitions.
+"""FetchCollector: takes records from the fetch buffer and moves the positions of their partitions.
 
-Between the buffer and the program: poll(), poll_arrow() and iteration of a modern consumer take
-records here, in the one thread that is inside the consumer. Knows what the last call has taken, so
-that the next one can put back what an exception kept from the program, and which records iteration
-has under way. Fetching is kafka.consumer.fetch.manager's, decoding that of completed_fetch. State
-of partitions is read and changed under the engine's lock. Named after Java's FetchCollector.
+poll(), poll_arrow() and iteration of a modern consumer call it, in the thread that is inside the
+consumer. It remembers the records that the last call took, so that the next call can put them back
+if an exception kept the last one from returning them, and the records that iteration has not
+returned yet. The states of partitions are read and changed under the engine's lock. Named after
+FetchCollector of the Java client.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ log = logging.getLogger(__name__)
 
 _FAR = (1 << 63) - 1
 
-#: Records of a partition, with its token, the position after them and the epoch of that.
+#: A partition, its token, records, the position after them, and the leader epoch of that position.
 _Taken = Tuple[TopicPartition, int, List[ConsumerRecord], int, int]
 Records = Dict[TopicPartition, List[ConsumerRecord]]
 
 
 class ListedRecords:
-    """Records that exist already, in place of LazyRecords, which are made on request.
+    """A list of records with the interface of LazyRecords, which makes records on request.
 
     Attributes: iterator: over the records, for one pass.
     """
@@ -60,14 +60,15 @@ class ListedRecords:
         self.iterator = iter(records)
 
     def left(self) -> int:
-        """Return how many were not asked for yet."""
+        """Return the number of records that were not taken from the iterator yet."""
         hint: int = self.iterator.__length_hint__()  # type: ignore[attr-defined]
         return hint
 
     def last(self, without: int = 0) -> Optional[Tuple[int, Optional[int]]]:
-        """Return offset and leader epoch of the record that was returned last; None before that.
+        """Return offset and leader epoch of the last record that was returned; None if none was.
 
-        Arguments: without: how many of those asked for last were not returned.
+        Arguments: without: the number of records taken from the iterator last that were not
+            returned.
         """
         place = len(self._records) - self.left() - 1 - without
         if place < 0:
@@ -77,31 +78,31 @@ class ListedRecords:
 
 
 class IteratedRecords(NamedTuple):
-    """The records of one partition that iteration returns now."""
+    """The records of one partition that iteration is returning."""
 
     partition: TopicPartition
     token: int  # of the partition's state when they were taken
     records: Union[LazyRecords, ListedRecords]
-    end: int  # the position after them, and after skipped offsets
-    epoch: int
-    moves: int = -1  # of the state: while it was not moved since, what was returned stands
+    end: int  # the position after them, and after offsets without records that follow
+    epoch: int  # the leader epoch of the last record, -1 if unknown
+    moves: int = -1  # of the state when they were taken: if it has changed, the program sought
 
 
 class FetchCollector:
-    """What a consumer takes from its fetches, for the thread inside the consumer.
+    """Takes records of completed fetches, for the thread inside the consumer.
 
     Arguments:
-        engine: its parts, before or after they are built.
-        iteration: where iteration takes records from.
-        interceptors: objects of the program; those with on_consume() see the records.
+        engine: the engine of the consumer, built or not.
+        iteration: the state of __next__().
+        interceptors: those with a method on_consume() are called with the records.
         read_committed: the isolation level, for the lag.
 
     Attributes:
-        hand_out: of the last call that returned records.
-        iterated: what iteration returns now; None between partitions.
-        held: taken from fetches and not returned yet, by partition: (token, records, the position
-            after them, the epoch of that).
-        failed: the fetch with the record that could not be returned last.
+        hand_out: that of the last call that takes records.
+        iterated: the records that iteration is returning; None between partitions.
+        held: records that iteration took and did not return before another call: {partition:
+            (token, records, the position after them, its leader epoch)}.
+        failed: the fetch with the last record that could not be returned.
     """
 
     def __init__(
@@ -119,8 +120,8 @@ class FetchCollector:
         self.iterated: Optional[IteratedRecords] = None
         self.held: Dict[TopicPartition, Tuple[int, List[ConsumerRecord], int, int]] = {}
         self.failed: Optional[CompletedFetch] = None
-        self._refused: Optional[Exception] = None  # its error, on the way to the program
-        self._logged: Any = None  # partition and offset of the record whose error was logged last
+        self._refused: Optional[Exception] = None  # the error of that record, while it is raised
+        self._logged: Any = None  # partition and offset of the last record whose error was logged
         self._recent = RecentRecords()
 
     def __repr__(self) -> str:
@@ -129,14 +130,14 @@ class FetchCollector:
     # ------------------------------------------------------------ exact positions
 
     def sync(self) -> None:
-        """Bring positions to what was returned; every call that needs them begins with it.
+        """Set positions after the last returned records; every call that needs positions begins so.
 
-        That is the last record of the partition that iteration is in. What an interrupted call had
-        taken is put back.
+        Iteration does not move the position with each record: the position of its partition is set
+        here. Records that an interrupted call had taken are put back.
         """
         if self.hand_out.is_open:
             if self.hand_out.is_running():
-                return  # a callback of that call: it was not interrupted
+                return  # called by a callback inside that call, which was not interrupted
             self.put_back()
         iteration = self._iteration
         if iteration.last_next is not None and has_lost(iteration.last_next):
@@ -156,7 +157,7 @@ class FetchCollector:
             self._move_iterated(iterated, iterated.end, iterated.epoch, has_records)
 
     def _sync_cut(self, iterated: Optional[IteratedRecords]) -> None:
-        """Do the same where the last record did not reach the program."""
+        """As sync(), if an exception kept the last record of iteration from being returned."""
         last = None if iterated is None else iterated.records.last(without=1)
         if iterated is not None and last is not None:
             self._move_iterated(iterated, last[0] + 1, last[1])
@@ -166,9 +167,9 @@ class FetchCollector:
         self.put_back()
 
     def put_back(self) -> None:
-        """Undo what an interrupted call has taken: what was not returned is fetched again.
+        """Undo an interrupted call: fetch the records that it did not return again.
 
-        It may be interrupted itself: the next call finds the same state and repeats it.
+        May be interrupted itself: the next call finds the same state and repeats it.
         """
         engine = self._engine
         with engine.lock:
@@ -188,10 +189,10 @@ class FetchCollector:
         has_records: bool = True,
         hand_out: Optional[HandOut] = None,
     ) -> bool:
-        """Move a position past records, or past offsets that have none.
+        """Move a position past records, or past offsets without records.
 
-        Arguments: hand_out: by which it can be put back.
-        Returns: False if it was moved otherwise meanwhile, or is not assigned.
+        Arguments: hand_out: where the former place is noted, to be able to move back.
+        Returns: False if the token has changed, by a seek or reset, or it is not assigned any more.
         """
         engine = self._engine
         with engine.lock:
@@ -211,13 +212,11 @@ class FetchCollector:
         epoch: Optional[int],
         has_records: bool = True,
     ) -> None:
-        """Move the position past what iteration has returned.
-
-        A turn may have dropped what was fetched ahead, because the log of a new leader is shorter.
-        Then fetching goes on after what was returned, not where these records began.
-        """
+        """Move the position past the records that iteration has returned."""
         if self._move_on(iterated.partition, iterated.token, offset, epoch, has_records):
             return
+        # A turn of the loop may have dropped the records fetched ahead, because the log of a new
+        # leader is shorter. Fetching then continues after the returned records, not at their start.
         engine = self._engine
         with engine.lock:
             state = engine.subscription.assignment.get(iterated.partition)
@@ -226,32 +225,34 @@ class FetchCollector:
                     state.rewind()
 
     def _moves_of(self, partition: TopicPartition, token: int) -> int:
-        """Return how often the position was moved when the records were taken; -1 if it changed."""
+        """Return TopicPartitionState.moves; -1 if the token has changed since."""
         engine = self._engine
         with engine.lock:
             state = engine.subscription.assignment.get(partition)
             return state.moves if state is not None and state.token == token else -1
 
     def is_current(self, partition: TopicPartition, token: int) -> bool:
-        """Return True if what was taken of a partition may still be returned."""
+        """Return True if records taken with this token may still be returned."""
         engine = self._engine
         with engine.lock:
             state = engine.subscription.assignment.get(partition)
             return state is not None and state.token == token
 
     def begin(self) -> None:
-        """Begin a call that returns records."""
+        """Begin a call that returns records: hold back those of iteration, undo an interruption."""
         self.stop_iterating()
-        if self.hand_out.is_open:  # of a call that this one is made inside of, by a callback
+        # sync() has left it open: a callback inside another call of this thread calls this one.
+        if self.hand_out.is_open:
             self.put_back()
 
     def stop_iterating(self) -> None:
-        """Hold back the records that iteration has under way; they are returned later."""
+        """Move the remaining records of iteration to `held`; a later call returns them."""
         self.sync()
         iterated = self.iterated
         if iterated is None or self.hand_out.is_open:
             return
-        # While they are drained they are in no place, and look as if they were returned.
+        # list() empties the iterator, which counts as returning the records: an open HandOut lets
+        # the next call put them back if an exception comes in between.
         hand_out = HandOut()
         hand_out.is_open = True
         self.hand_out, self._iteration.records = hand_out, NOTHING
@@ -262,14 +263,18 @@ class FetchCollector:
         hand_out.is_open = False
 
     def forget_held(self, partitions: Iterable[TopicPartition]) -> None:
-        """Drop what is held of partitions that are read from elsewhere, or no longer."""
+        """Drop the held records of partitions that were sought or are not read any more."""
         for partition in partitions:
             self.held.pop(partition, None)
 
     # ------------------------------------------------------------ lists, for poll()
 
     def collect(self, most: float) -> Records:
-        """Take up to so many records; an error is raised after the records before it."""
+        """Take up to `most` records, math.inf for no limit.
+
+        Raises: the error of a record that cannot be returned, if no record comes before it in this
+            call; otherwise the next call raises it.
+        """
         found: List[_Taken] = []
         count = 0
         while count < most:
@@ -278,8 +283,8 @@ class FetchCollector:
             except Exception as error:
                 refused, self._refused = self._refused, None
                 if refused is not error:
-                    raise  # from outside: what was taken comes again
-                if count:  # the next call raises it, before anything else
+                    raise  # from outside: the next call puts back the records taken so far
+                if count:  # kept for the next call, which raises it before anything else
                     fetch: Any = self.failed
                     fetch.is_put_off, fetch.refused = False, (fetch.failed_at, error)
                     break
@@ -301,7 +306,7 @@ class FetchCollector:
         return records
 
     def _take_some(self, most: Optional[int]) -> Optional[_Taken]:
-        """Take records of one partition; None when nothing is parked."""
+        """Take records of one partition; None if nothing is buffered."""
         if self.held:
             held = self._take_held(most)
             if held is not None:
@@ -314,14 +319,14 @@ class FetchCollector:
         return fetch.partition, fetch.token, taken, fetch.position, fetch.last_epoch
 
     def _taken(self, fetch: Any, take: Callable[[], Any]) -> Any:
-        """Take something of a fetch, and give the fetch back unless it is empty then."""
+        """Call take(), and put the fetch back into the buffer unless it is empty then."""
         engine = self._engine
         fetch.failed_at = None
         try:
             taken = take()
         except Exception as error:
             if fetch.failed_at is None:
-                raise  # it is not about a record, but came from outside
+                raise  # not the error of a record, but raised from outside
             self.failed = fetch
             engine.fetcher.put_off(fetch)
             self._locate(error, fetch)
@@ -334,10 +339,14 @@ class FetchCollector:
         return taken
 
     def _locate(self, error: Any, fetch: CompletedFetch) -> None:
-        """Let an error say where it was; the text of what a program's code raised stays."""
+        """Set `failed_at` of the error of a record to (TopicPartition, offset).
+
+        An error raised by the program's own code, such as a deserializer, also gets a note and is
+        logged once; its text stays.
+        """
         partition, offset = fetch.partition, fetch.failed_at
         if getattr(error, 'failed_at', None) == (partition, offset):
-            return  # it is raised by the call after the one that met it
+            return  # raised again, by the call after the one that met it
         if not isinstance(error, KafkaError):
             text = 'raised for the record at offset %d of partition %d of topic %r'
             note = text % (offset, partition.partition, str(partition.topic))
@@ -349,7 +358,7 @@ class FetchCollector:
         error.failed_at = partition, offset
 
     def _take_held(self, most: Optional[int]) -> Optional[_Taken]:
-        """Take records that iteration had under way when something else was called."""
+        """Take held records of a partition that is neither paused nor held by a rebalance."""
         engine = self._engine
         for partition, (token, records, end, epoch) in list(self.held.items()):
             with engine.lock:
@@ -369,7 +378,7 @@ class FetchCollector:
         return None
 
     def _count(self, partition: TopicPartition, records: int) -> None:
-        """Record in the metrics what is returned."""
+        """Record the number of returned records, and the lag, in the metrics."""
         engine = self._engine
         if engine.figures is not None:
             with engine.lock:
@@ -378,7 +387,10 @@ class FetchCollector:
             engine.figures.consumed(partition, records, lag)
 
     def intercepted(self, records: Records) -> Records:
-        """Return what the interceptors make of records."""
+        """Return the records as changed by the interceptors' on_consume().
+
+        Raises: TypeError if an interceptor does not return a dict; what an interceptor raises.
+        """
         for interceptor in self._interceptors:
             if hasattr(interceptor, 'on_consume'):
                 records = interceptor.on_consume(records)
@@ -392,7 +404,10 @@ class FetchCollector:
     # ------------------------------------------------------------ iteration
 
     def take_for_iteration(self, most: int) -> Optional[IteratedRecords]:
-        """Take records of one partition for iteration; None when nothing is parked."""
+        """Take up to `most` records of one partition for iteration; None if nothing is buffered.
+
+        Raises: the error of a record that cannot be returned.
+        """
         if self.held:
             held = self._take_held(most)
             if held is not None:
@@ -412,12 +427,12 @@ class FetchCollector:
         )
 
     def iterate_over(self, iterated: IteratedRecords) -> Tuple[int, Iterator[ConsumerRecord]]:
-        """Let iteration go on with these records; return how many there are, and an iterator."""
+        """Continue iteration with these records; return their number and an iterator over them."""
         records = iterated.records
         if self._interceptors:
             found = list(records.iterator)
             if found:
-                # They come again where an interceptor raises.
+                # If an interceptor raises, the open HandOut lets the next call put them back.
                 shown = self.intercepted({iterated.partition: found})
                 found = shown.get(iterated.partition, [])
             records = ListedRecords(found)
@@ -427,14 +442,17 @@ class FetchCollector:
         if size:
             self._count(partition, size)
             self.iterated = iterated._replace(moves=self._moves_of(partition, token))
-        else:  # only offsets without records
+        else:  # nothing but offsets without records
             self._move_on(partition, token, iterated.end, iterated.epoch, False)
         return size, records.iterator
 
     # ------------------------------------------------------------ Arrow, for poll_arrow()
 
     def collect_arrow(self, maker: ArrowMaker) -> Any:
-        """Take what is parked of one partition as a RecordBatch; None when nothing is."""
+        """Take the next records of one partition as a RecordBatch; None if nothing is buffered.
+
+        Raises: the error of a record that cannot be returned.
+        """
         engine = self._engine
         held = self._take_held(None) if self.held else None
         if held is not None:
@@ -442,7 +460,7 @@ class FetchCollector:
             columns = _columns_of(records)
             try:
                 batch = maker.of_columns(str(partition.topic), partition.partition, columns)
-            except ProtocolError:  # fetched again, they tell their place
+            except ProtocolError:  # after they are fetched again, the error names their offset
                 self.put_back()
                 return None
             self._move_on(partition, token, end, epoch, bool(records), self.hand_out)
@@ -457,12 +475,12 @@ class FetchCollector:
             raise
         end, epoch, has_rows = fetch.position, fetch.last_epoch, batch.num_rows > 0
         if not self._move_on(fetch.partition, fetch.token, end, epoch, has_rows, self.hand_out):
-            return self.collect_arrow(maker)  # it was moved meanwhile: these are not wanted
+            return self.collect_arrow(maker)  # moved meanwhile: these records are stale
         return batch
 
 
 def take_arrow(fetch: CompletedFetch, maker: ArrowMaker) -> Any:
-    """Return what is left of a CompletedFetch, or the next records of it, as an Arrow batch.
+    """Return all records of a CompletedFetch, or its next ones, as a pyarrow.RecordBatch.
 
     Raises: as CompletedFetch.take_made().
     """
@@ -472,7 +490,7 @@ def take_arrow(fetch: CompletedFetch, maker: ArrowMaker) -> Any:
         maker.add(topic, number, fetch.position, _FAR, raw)
         try:
             made = maker.make()
-        except ProtocolError:  # which the way below raises with its place
+        except ProtocolError:  # take_made() below raises it with the offset
             pass
         else:
             fetch.pass_over()
@@ -484,7 +502,7 @@ def take_arrow(fetch: CompletedFetch, maker: ArrowMaker) -> Any:
 
 
 def _columns_of(records: List[Any]) -> RecordColumns:
-    """Return the columns of records, all of one partition, that exist already."""
+    """Return the columns of a list of records, all of one partition."""
     kind: Optional[int] = records[0].timestamp_type if records else None
     has_times = records and records[0].timestamp is not None
     return RecordColumns(

@@ -1,7 +1,7 @@
-"""Makes the metrics of a consumer, from its options.
+"""The factory of the metrics of a consumer.
 
-Called by the engine. The metrics are those of :mod:`kafka.metrics.consumer_metrics`, the registry
-and its reporters are made by :mod:`kafka.metrics.reporting`.
+Called by the engine. :mod:`kafka.metrics.consumer_metrics` defines the metrics,
+:mod:`kafka.metrics.reporting` makes the registry and its reporters.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ def figures_of(
     assigned: Callable[[], float],
     metadata_age: Callable[[], float],
 ) -> ConsumerMetrics:
-    """Return the metrics of a consumer; arguments: its options, the rest as ConsumerMetrics.
+    """Return the metrics of a consumer, with a DictReporter among the reporters, as in 1.x.
 
-    A DictReporter is among the reporters, as in 1.x.
+    Arguments: config: the options of the consumer; now, assigned, metadata_age: as ConsumerMetrics.
     """
     prefix = config['metric_group_prefix'] or 'consumer'
     registry = registry_of(config, [DictReporter('kafka.' + prefix)])

@@ -1,9 +1,9 @@
-"""KafkaConsumer, one class for programs of 0.9.5 and of the releases after it.
+"""KafkaConsumer, one class for programs written for 0.9.5 and for later releases.
 
-Documents all public methods and calls what does the work: a ModernConsumer, or a Consumer09. The
-arguments of the constructor decide which, and a method of 0.9.5 may replace the former by the
-latter, once, before anything was fetched. Calls of the consumer's own methods that a subclass may
-have replaced are made here, on the consumer itself. For one thread at a time, but for wakeup() and
+Its methods check the dialect and delegate to a ModernConsumer or a Consumer09. The arguments of the
+constructor decide which; a method of 0.9.5 may replace the former by the latter, once, before
+anything was fetched. Where a method calls another public method, which a subclass may override, the
+call is made here, on the consumer itself. For one thread at a time, except wakeup() and
 assignment().
 """
 
@@ -64,7 +64,7 @@ ENVIRONMENT_VARIABLE = 'KAFKA_LEGACY_DIALECT'
 
 _OPTIONS = config.options_of(config.CONSUMER)
 _ONLY_OLD = config.ONLY_0_9
-# Options of 1.x to 3.x that 0.9.5 did not have; those of both eras tell nothing.
+# Options of 1.x to 3.x that 0.9.5 did not have; options of both decide nothing.
 _ONLY_MODERN = (
     (_OPTIONS.keys() | {old for row in _OPTIONS.values() for old in row.old})
     - DEFAULT_CONSUMER_CONFIG.keys()
@@ -72,7 +72,8 @@ _ONLY_MODERN = (
     - {'dialect'}
 )
 
-#: What does the work of a verb of 0.9.5 on a modern consumer, which has offsets() and task_done().
+#: The replacements of the methods of 0.9.5 that a modern consumer does not have. It does have
+#: offsets() and task_done().
 _SUCCESSORS = {
     'configure': 'another KafkaConsumer()',
     'set_topic_partitions': 'subscribe() or assign()',
@@ -83,19 +84,21 @@ _HOW_TO_SAY_SO = "dialect='0.9.5' or the environment variable %s=0.9.5" % ENVIRO
 
 
 class _NotOffered(KafkaConfigurationError, AttributeError):
-    """A method of 1.0 and later was called on a consumer of 0.9.5; AttributeError is what 0.9.5
-    itself raises."""
+    """A method of 1.0 and later was called on a consumer of 0.9.5.
+
+    Also an AttributeError, as in 0.9.5.
+    """
 
 
 class _OfThePast(IllegalStateError, NotImplementedError):
-    """A method of 0.9.5 was called on a modern consumer; NotImplementedError is what 1.x raised."""
+    """A method of 0.9.5 was called on a modern consumer. Also a NotImplementedError, as in 1.x."""
 
 
 class ConsumerDialect(NamedTuple):
-    """The era of a consumer, ``'0.9.5'`` or ``'modern'``, and what decided it.
+    """The dialect of a consumer, ``'0.9.5'`` or ``'modern'``, and what decided it.
 
-    told_by is None where nothing did: the era is assumed, and a method of 0.9.5 may still change
-    it.
+    told_by is None if nothing decided it: 'modern' is assumed, and a method of 0.9.5 may still
+    change it.
     """
 
     era: str
@@ -103,14 +106,14 @@ class ConsumerDialect(NamedTuple):
 
 
 def dialect_of(topics: Iterable[Any], configs: Mapping[str, Any]) -> ConsumerDialect:
-    """Return the era that the arguments of KafkaConsumer mean.
+    """Return the dialect for these arguments of KafkaConsumer.
 
-    The option ``dialect`` decides. Without it: an option that only one era had, 0.9.5 if both have
-    one; a topic other than a str, which only 0.9.5 took; the words ``'earliest'`` and ``'latest'``,
-    which it did not know. Where nothing in the call tells, the environment variable
-    ``KAFKA_LEGACY_DIALECT`` does; else it is assumed to be modern.
+    The first of these decides: the option ``dialect``; an option that only 0.9.5 had; a topic that
+    is not a str, which only 0.9.5 accepted; an option that 0.9.5 did not have; auto_offset_reset
+    ``'earliest'`` or ``'latest'``, which 0.9.5 did not know; the environment variable
+    ``KAFKA_LEGACY_DIALECT``. Otherwise it is assumed to be modern.
 
-    Raises: KafkaConfigurationError when the option or the variable names an unknown dialect.
+    Raises: KafkaConfigurationError if the option or the variable names an unknown dialect.
     """
     if configs.get('dialect') is not None:
         return ConsumerDialect(_era(configs['dialect'], 'the option dialect'), 'the option dialect')
@@ -140,46 +143,50 @@ def _era(name: Any, what: str) -> str:
 
 
 class _NothingConfigured(KafkaConfigurationError, NoBrokersAvailable):
-    """No option names a broker, and none answers here: a KafkaConfigurationError up to 1.0."""
+    """No option names a broker, and no broker responds on this machine.
+
+    Also a KafkaConfigurationError, as in releases up to 1.0.
+    """
 
 
 class KafkaConsumer:
     """Consume topics: ``KafkaConsumer('topic', bootstrap_servers='host:9092', group_id='g')``.
 
-    Two eras gave this name to classes with different guarantees. This one is both; the call tells
-    which, as ``dialect_of`` describes.
+    Releases up to 0.9.5 and from 1.0 on gave this name to classes with different guarantees. This
+    class has both dialects; the arguments decide which one is used, as ``dialect_of`` describes.
 
-    That of 1.x and later reads topics together with the other members of its group, if it has a
-    group_id, or partitions that it is assigned. It begins with the committed offsets, or where
-    auto_offset_reset says. Iterate over it, or call poll().
+    The modern dialect (1.0 and later) subscribes to topics, sharing their partitions with the other
+    members of its group if it has a group_id, or reads the partitions that assign() names. It
+    starts at the committed offsets, or according to auto_offset_reset. Iterate over it, or call
+    poll().
 
-    That of 0.9.5 does ``configure(**configs)`` and then ``set_topic_partitions(*topics)``, so after
-    the constructor its positions are numbers. Where nothing told the era, a method that only 0.9.5
-    had decides it, with a warning in the log, until the consumer has begun to read; positions are
-    those of that moment.
+    The dialect of 0.9.5 calls ``configure(**configs)`` and then ``set_topic_partitions(*topics)``,
+    so its positions are known after the constructor. If the arguments do not decide the dialect, a
+    call of a method that only 0.9.5 had switches to it, with a warning in the log, as long as the
+    consumer has not begun to read; positions are looked up at that moment.
 
     Arguments:
         topics: to subscribe to; none if subscribe() or assign() is called later. In 0.9.5: see
             set_topic_partitions.
-        dialect: ``'0.9.5'``, ``'modern'`` or a later release, where the others do not tell.
+        dialect: ``'0.9.5'``, ``'modern'`` or a later release, if the other arguments do not decide.
         configs: the options (docs/options.rst).
 
-    Not safe for use by several threads at once, but for wakeup() and assignment().
+    Not safe for use by several threads at once, except wakeup() and assignment().
 
-    Raises: KafkaConfigurationError for options that no era had, that cannot be meant, or that
-        contradict each other; NoBrokersAvailable when api_version is None and no broker answers;
-        what configure and set_topic_partitions raise, in 0.9.5.
+    Raises: KafkaConfigurationError for unknown options, invalid values, and options that contradict
+        each other; NoBrokersAvailable if api_version is None and no broker responds; in 0.9.5 what
+        configure and set_topic_partitions raise.
 
     Attributes: config: all options, api_version as a tuple; DEFAULT_CONFIG.
     """
 
-    _new_client = NetworkClient  # where the simulation puts its own
+    _new_client = NetworkClient  # replaced in simulations
     DEFAULT_CONFIG = {**copy.deepcopy(DEFAULT_CONSUMER_CONFIG), **config.defaults(config.CONSUMER)}
     DEFAULT_CONFIG['partition_assignment_strategy'] = (
         RangePartitionAssignor,
         RoundRobinPartitionAssignor,
     )
-    # What does the work: one of the two, and the engine of the first.
+    # One of the two does the work; the engine belongs to the first.
     _modern: Optional[ModernConsumer] = None
     _old: Optional[Consumer09] = None
     _engine: Optional[Engine] = None
@@ -221,24 +228,24 @@ class KafkaConsumer:
     def poll(
         self, timeout_ms: Any = 0, max_records: Any = None, update_offsets: bool = True
     ) -> Dict[TopicPartition, List[ConsumerRecord]]:
-        """Return records that have come, by partition, as soon as there are any (1.0).
+        """Return the fetched records by partition, as soon as there are any (1.0).
 
-        Arguments: timeout_ms: how long to wait for one, in ms; max_records: how many at most, None
-            for the option max_poll_records (1.3); update_offsets: not looked at (2.0).
-        Returns: {TopicPartition: [ConsumerRecord, ...]}, {} when the time is over.
-        Raises: WakeupError; IllegalStateError when closed, and while another thread is inside;
-            NoOffsetForPartitionError, OffsetOutOfRangeError, LogTruncationError without a policy
-            for resets; TopicAuthorizationFailedError, GroupAuthorizationFailedError, InvalidTopic-
-            Error; CorruptRecordError for what cannot be read, naming its place, again and again
-            until the program seeks or calls skip_corrupt(), and between what has come of other
-            partitions is returned; what a deserializer raises, likewise;
-            FencedInstanceIdError and other ends of a membership; ArgumentValueError,
-            ArgumentTypeError for arguments. Both of the former have an attribute ``failed_at``,
-            (TopicPartition, offset).
+        Arguments: timeout_ms: how long to wait for records, in ms; max_records: the most records
+            to return, None for the option max_poll_records (1.3); update_offsets: ignored (2.0).
+        Returns: {TopicPartition: [ConsumerRecord, ...]}, {} after timeout_ms without records.
+        Raises: WakeupError after wakeup(); IllegalStateError after close(), and while another
+            thread is inside; NoOffsetForPartitionError, OffsetOutOfRangeError, LogTruncationError
+            if auto_offset_reset is 'none'; TopicAuthorizationFailedError,
+            GroupAuthorizationFailedError, InvalidTopicError; FencedInstanceIdError and other errors
+            that end the membership; ArgumentValueError, ArgumentTypeError for arguments.
+            CorruptRecordError, naming the offset, for a batch that cannot be read, and what a
+            deserializer raises: both have an attribute ``failed_at``, (TopicPartition, offset), and
+            are raised repeatedly until the program seeks or, for a batch, calls skip_corrupt();
+            calls in between return the records of other partitions.
         """
         modern, hand_out = self._as_modern('poll'), HandOut()
         records = modern.poll(timeout_ms, max_records, hand_out)
-        hand_out.is_open = False  # the last step: from here on they are the program's
+        hand_out.is_open = False  # the last step: from here on the records count as returned
         return records
 
     def poll_arrow(
@@ -247,20 +254,21 @@ class KafkaConsumer:
         columns: Sequence[str] = DEFAULT_COLUMNS,
         timestamp_unit: str = 'ms',
     ) -> Any:
-        """Return records that have come as a pyarrow.RecordBatch, as soon as there are any.
+        """Return fetched records as a pyarrow.RecordBatch, as soon as there are any.
 
-        They are those of one answer about one partition, up to max_partition_fetch_bytes of them:
-        max_poll_records counts nothing here, nor do interceptors. Positions move as by poll().
+        The batch has the records of one partition in one Fetch response, at most about
+        max_partition_fetch_bytes; max_poll_records and interceptors have no effect. Positions move
+        as in poll().
 
-        Arguments: timeout_ms: how long to wait for some, in ms; columns: of key, value, topic,
-            partition, offset, timestamp, timestamp_type and headers, in this order; all but the
-            headers. Keys and values are bytes; headers are null for a record without any;
-            timestamp_unit: 'ms', 'us' or 'ns', the zone is UTC.
-        Returns: None when the time is over, never a batch without rows.
-        Raises: as poll(); ProtocolError for a record whose time does not fit the unit, as poll()
-            does for one that cannot be read; KafkaConfigurationError for an unknown column or
-            unit, and where deserializers are set; MissingArrowError, an ImportError, without the
-            extra ``arrow``.
+        Arguments: timeout_ms: how long to wait for records, in ms; columns: the columns, in their
+            order: some of key, value, topic, partition, offset, timestamp, timestamp_type and
+            headers; by default all except headers. Keys and values are bytes; headers are null for
+            a record without headers; timestamp_unit: 'ms', 'us' or 'ns', the time zone is UTC.
+        Returns: None after timeout_ms without records, never a batch without rows.
+        Raises: as poll(); ProtocolError for a record whose timestamp does not fit the unit, in the
+            way poll() raises for one that cannot be read; KafkaConfigurationError for an unknown
+            column or unit, and if deserializers are set; MissingArrowError, an ImportError, without
+            the extra ``arrow``.
         """
         modern, hand_out = self._as_modern('poll_arrow'), HandOut()
         batch = modern.poll_arrow(timeout_ms, columns, timestamp_unit, hand_out)
@@ -273,19 +281,19 @@ class KafkaConsumer:
     def __next__(self) -> Any:
         """Return the next record; next() is the same (0.9.5).
 
-        Blocks until there is one, unless consumer_timeout_ms says how long to wait, from each call
-        on. In 0.9.5 the rounds are fetch_messages().
+        Blocks until there is a record, at most for consumer_timeout_ms from each call on. In 0.9.5
+        it calls fetch_messages().
 
-        Raises: StopIteration after consumer_timeout_ms and when closed, otherwise as poll(); in
+        Raises: StopIteration after consumer_timeout_ms and after close(), otherwise as poll(); in
             0.9.5 ConsumerTimeout, otherwise as fetch_messages().
         """
-        # No call stands before the iterator: it costs most. Nor between the iterator and the
-        # return: Python may raise after each call what came from outside, and the record would be
-        # in no place.
+        # No call comes before the iterator, because a call is the most expensive part. None comes
+        # between the iterator and the return either: Python may raise an exception from outside
+        # after any call, and the record would be lost.
         try:
             for record in self._iteration.records:
                 return record
-        except BaseException:  # a record may be gone from the iterator without being returned
+        except BaseException:  # a record may have left the iterator without being returned
             self._iteration.records, self._iteration.is_cut = NOTHING, True
             raise
         if self._old is not None:
@@ -300,10 +308,10 @@ class KafkaConsumer:
         raise IllegalStateError('iteration began with records of a partition that has none')
 
     def _next_before_3_10(self) -> Any:
-        """Return the next record as __next__(), where Python may raise right before a return too.
+        """Return the next record; as __next__(), for Pythons that may raise right before a return.
 
-        So the frame is kept: the next call sees how this one has ended. A frame that referred to
-        the consumer would keep it alive.
+        The frame is stored, so that the next call can check how this one ended; `self` is deleted
+        from it, because the frame would keep the consumer alive.
         """
         iteration = self._iteration
         if iteration.last_next is not None and has_lost(iteration.last_next):
@@ -331,50 +339,53 @@ class KafkaConsumer:
     next = __next__
 
     def wakeup(self) -> None:
-        """End the call of poll(), poll_arrow() or iteration that waits, from any thread.
+        """Interrupt a poll(), poll_arrow() or iteration that waits; may be called by any thread.
 
-        That call raises WakeupError, or the next one if none is under way. Nothing is lost. Others,
-        as commit(), go on to their end or to their own time-out.
+        That call raises WakeupError, or the next one if none is in progress. No records are lost.
+        Other calls, such as commit(), are not interrupted.
         """
         self._as_modern('wakeup').wakeup()
 
     # ------------------------------------------------------------ what is read
 
     def subscribe(self, topics: Any = (), pattern: Any = None, listener: Any = None) -> None:
-        """Read topics, sharing their partitions with the group if there is a group_id (1.0).
+        """Subscribe to topics; with a group_id, the group shares their partitions (1.0).
 
-        Replaces what was subscribed before: nothing more is returned of topics that are no longer
-        among them. What was returned of them is committed, if that is automatic, and the listener
-        told by the next poll() or iteration, with which joining the group begins.
+        Replaces the former subscription: no more records are returned of topics that are not in the
+        new one. The next poll() or iteration commits the offsets of their returned records, if
+        commits are automatic, calls the listener, and begins to join the group.
 
         Arguments:
             topics: names; a plain str is one name.
-            pattern: instead: a regular expression, as text or compiled, matched at the start of
-                names, or a SubscriptionPattern, which brokers match (KIP-848).
+            pattern: instead of topics: a regular expression, as str or compiled, matched at the
+                start of names, or a SubscriptionPattern, which brokers match (KIP-848).
             listener: an object with on_partitions_revoked(set) and on_partitions_assigned(set),
-                and maybe on_partitions_lost(set), called inside poll() and iteration.
+                optionally on_partitions_lost(set), called inside poll() and iteration.
         Raises: ArgumentValueError (a ValueError and AssertionError) without topics and pattern;
-            ArgumentTypeError for other names and listeners; IllegalStateError for both, and
-            after assign().
+            ArgumentTypeError for other types of names and listeners; IllegalStateError for both
+            topics and pattern, and after assign().
         """
         self._as_modern('subscribe').subscribe(topics, pattern, listener)
 
     def subscription(self) -> Optional[Set[str]]:
-        """Return the subscribed topics, those found so far for a pattern; None without (1.0)."""
+        """Return the subscribed topics; None without a subscription (1.0).
+
+        With a pattern: the topics that it has matched so far.
+        """
         return self._as_modern('subscription').subscription()
 
     def unsubscribe(self) -> None:
-        """Read nothing any more, and leave the group (1.0).
+        """Remove the subscription or assignment, and leave the group (1.0).
 
-        With enable_auto_commit what was returned is committed first.
+        With enable_auto_commit, the offsets of returned records are committed first.
         """
         self._as_modern('unsubscribe').unsubscribe()
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """Read these partitions and no others, as no member of the group (1.0).
+        """Read exactly these partitions, without a membership in the group (1.0).
 
-        Those that were read before keep their positions. With enable_auto_commit what was handed
-        out is committed first. No partitions mean unsubscribe().
+        Partitions that were assigned before keep their positions. With enable_auto_commit, the
+        offsets of returned records are committed first. An empty list is unsubscribe().
 
         Raises: ArgumentTypeError for anything but TopicPartitions; IllegalStateError after
             subscribe().
@@ -389,7 +400,7 @@ class KafkaConsumer:
                 self.unsubscribe()
 
     def incremental_assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """Read these partitions as well; those that are read keep their positions.
+        """Add these partitions to the assignment; the others keep their positions.
 
         Raises: as assign().
         """
@@ -401,7 +412,7 @@ class KafkaConsumer:
                 self.assign(sorted(self.assignment().union(more)))
 
     def incremental_unassign(self, partitions: Iterable[TopicPartition]) -> None:
-        """Read these partitions no more; the others keep their positions.
+        """Remove these partitions from the assignment; the others keep their positions.
 
         Raises: ArgumentTypeError for anything but TopicPartitions; IllegalStateError for one
             that is not assigned, and after subscribe().
@@ -414,33 +425,36 @@ class KafkaConsumer:
                 self.assign(left)
 
     def assignment(self) -> Set[TopicPartition]:
-        """Return the partitions that are read now; may be called by other threads (1.0)."""
+        """Return the assigned partitions; may be called by any thread (1.0)."""
         return self._as_modern('assignment').assignment()
 
     def group_metadata(self) -> ConsumerGroupMetadata:
-        """Return as which member of its group this consumer reads, for transactions (3.0).
+        """Return group id, generation and member id, for transactions of a producer (3.0).
 
-        As of the last poll: once its group has gone on without it, brokers refuse offsets of what
-        was returned before, and would not if they came without a generation (KIP-447).
+        They are those of the last poll: if the group has removed this member since, brokers reject
+        the offsets of the records returned before. Without a generation they would accept them
+        (KIP-447).
         """
         return self._as_modern('group_metadata').group_metadata()
 
     def enforce_rebalance(self, reason: str = '') -> None:
-        """Let the group share its partitions again with the next poll() (KIP-568).
+        """Request a rebalance of the group, with the next poll() (KIP-568).
 
-        Brokers do so for the member that leads the group; another one is told its share again.
+        Brokers rebalance the group if the leader requests it; another member only gets its
+        assignment again.
 
-        Arguments: reason: for the brokers' logs. Raises: IllegalStateError without membership.
+        Arguments: reason: for the logs of the brokers.
+        Raises: IllegalStateError if the consumer is not a member of a group.
         """
         self._as_modern('enforce_rebalance').enforce_rebalance(reason)
 
     def pause(self, *partitions: TopicPartition) -> None:
-        """Return nothing of these until resume(); they stay assigned (1.0).
+        """Return no records of these partitions until resume(); they stay assigned (1.0).
 
-        A rebalance that leaves a partition with this member, or gives it back, leaves it paused;
-        one that was lost or went to another member comes back without that.
+        A partition stays paused if a rebalance assigns it to this member again. After it was lost
+        or assigned to another member, it is not paused.
 
-        Raises: KeyError for one that is not assigned.
+        Raises: KeyError for a partition that is not assigned.
         """
         self._as_modern('pause').change_pause(partitions, True)
 
@@ -457,48 +471,54 @@ class KafkaConsumer:
     def position(self, partition: TopicPartition, timeout_ms: Any = None) -> Optional[int]:
         """Return the offset of the next record to be returned (1.0).
 
-        One that is not known yet is looked up, for timeout_ms, None for request_timeout_ms.
+        If it is not known yet it is looked up.
 
-        Returns: None when that is not known in time.
+        Arguments: timeout_ms: for the lookup, None for request_timeout_ms.
+        Returns: None if it is not known in time.
         Raises: IllegalStateError (an AssertionError) for a partition that is not assigned;
             NoOffsetForPartitionError and others, as poll().
         """
         return self._as_modern('position').position(partition, timeout_ms)
 
     def seek(self, partition: TopicPartition, offset: Any) -> None:
-        """Go on at an offset with the next poll() (1.0).
+        """Set the offset from which the next poll() reads (1.0).
 
-        Arguments: offset: a number, or an OffsetAndMetadata, whose leader epoch then tells whether
-            the log was truncated meanwhile (KIP-320).
+        Arguments: offset: a number, or an OffsetAndMetadata, whose leader epoch is used to detect
+            a truncation of the log (KIP-320).
         Raises: ArgumentValueError (a ValueError and AssertionError) for an invalid offset;
             IllegalStateError (an AssertionError) for a partition that is not assigned.
         """
         self._as_modern('seek').seek(partition, offset)
 
     def seek_to_beginning(self, *partitions: TopicPartition) -> None:
-        """Go on at the first offset there is, looked up when needed (1.0).
+        """Seek to the first available offset, which is looked up when it is needed (1.0).
 
-        Arguments: partitions: None for all that are assigned. Raises: as seek(); IllegalStateError
-        when nothing is assigned.
+        Arguments: partitions: none for all that are assigned.
+        Raises: as seek(); IllegalStateError if nothing is assigned.
         """
         self._as_modern('seek_to_beginning').seek_to(partitions, 'earliest')
 
     def seek_to_end(self, *partitions: TopicPartition) -> None:
-        """Go on at the end of the log, looked up when needed; else as seek_to_beginning() (1.0)."""
+        """Seek to the end of the log; otherwise as seek_to_beginning() (1.0)."""
         self._as_modern('seek_to_end').seek_to(partitions, 'latest')
 
     def seek_to_committed(self, *partitions: TopicPartition) -> None:
-        """Go on at the committed offset, or as the option auto_offset_reset says; else as above."""
+        """Seek to the committed offset, or according to auto_offset_reset if there is none.
+
+        The committed offsets are looked up at once. Arguments and errors as seek_to_beginning();
+        IllegalStateError also without group_id; what the lookup raises.
+        """
         self._as_modern('seek_to_committed').seek_to_committed(partitions)
 
     def skip_corrupt(self, partition: Optional[TopicPartition] = None) -> int:
-        """Step over the batch that poll() could not read, giving up its records.
+        """Skip the batch that poll() could not read; its records are lost to the program.
 
-        Arguments: partition: of the batch; None for the one that was met last.
+        For a record that a deserializer refuses, use seek().
+
+        Arguments: partition: of the batch; None for the batch that was met last.
         Returns: the offset of the next record to be returned.
-        Raises: IllegalStateError unless the last poll() or iteration raised for a batch of this
-            partition that cannot be read, and stands there still; a record that a deserializer
-            refuses is stepped over by seek().
+        Raises: IllegalStateError unless poll() or iteration has raised for a batch of this
+            partition that cannot be read, and the position has not changed since.
         """
         modern = self._as_modern('skip_corrupt')
         if partition is not None:
@@ -510,41 +530,44 @@ class KafkaConsumer:
             return offset
 
     def highwater(self, partition: TopicPartition) -> Optional[int]:
-        """Return the offset after the last record that consumers can see; None before a fetch.
+        """Return the high watermark as of the last fetch, None before (1.0).
 
-        As of the last fetch. Raises: IllegalStateError (an AssertionError) unless assigned (1.0).
+        That is the offset after the last record that consumers can see.
+
+        Raises: IllegalStateError (an AssertionError) for a partition that is not assigned.
         """
         return self._as_modern('highwater').queries.highwater(partition)
 
     def last_stable_offset(self, partition: TopicPartition) -> Optional[int]:
-        """Return the first offset of the oldest open transaction, as of the last fetch.
+        """Return the last stable offset as of the last fetch.
 
-        None before a fetch, and on brokers before 0.11. Raises: as highwater().
+        That is the first offset of the oldest open transaction. None before a fetch, and on brokers
+        before 0.11. Raises: as highwater().
         """
         return self._as_modern('last_stable_offset').queries.last_stable_offset(partition)
 
     def lag(self, partition: TopicPartition) -> Optional[int]:
-        """Return how many offsets are after the position, as of the last fetch.
+        """Return the number of offsets from the position to the end, as of the last fetch.
 
-        None while that or the position is not known. Raises: as highwater().
+        None while either is unknown. Raises: as highwater().
         """
         return self._as_modern('lag').lag(partition)
 
     # ------------------------------------------------------------ commits
 
     def commit(self, offsets: Any = None, timeout_ms: Any = None) -> bool:
-        """Commit offsets of the group, and wait for it, also for the end of a rebalance.
+        """Commit offsets of the group, and wait for the response; also for the end of a rebalance.
 
-        Arguments: offsets: {TopicPartition: OffsetAndMetadata}, those of the records to be read
-            next; None for what was handed out, or, once task_done() was called, for what is marked
-            (1.0; 0.9.5 knows marks alone and takes no arguments); timeout_ms: None for
-            request_timeout_ms (2.1).
+        Arguments: offsets: {TopicPartition: OffsetAndMetadata}, the offsets of the next records to
+            read; None for the offsets after the returned records or, once task_done() was called,
+            after the marked ones (1.0; 0.9.5 commits only marks and takes no arguments);
+            timeout_ms: None for request_timeout_ms (2.1).
         Returns: whether anything was committed.
         Raises: IllegalStateError (an AssertionError) without group_id; ArgumentTypeError and
-            ArgumentValueError for other arguments; CommitFailedError when the group went on without
-            this member, as CommitInRebalanceError when it rebalances and poll() has to take part in
-            that first, or the member has given the partitions up; KafkaTimeoutError;
-            UnknownTopicOrPartitionError and what else brokers say; in 0.9.5
+            ArgumentValueError for other arguments; CommitFailedError if the group has removed this
+            member; CommitInRebalanceError, a CommitFailedError, if the group rebalances and poll()
+            has to take part in that first, or the member has given the partitions up;
+            KafkaTimeoutError; UnknownTopicOrPartitionError and other errors of brokers; in 0.9.5
             KafkaConfigurationError without a group_id.
         """
         if self._old is not None:
@@ -558,19 +581,19 @@ class KafkaConsumer:
 
         Commits are sent, and their callbacks called, in the order of the calls.
 
-        Arguments: offsets: as commit(); callback: called with the offsets and None, or the error,
-            in a later poll() or commit(), which raises what it raises; without one the option
-            default_offset_commit_callback is.
+        Arguments: offsets: as commit(); callback: called as callback(offsets, error or None) inside
+            a later poll() or commit(), which raises what the callback raises; None for the option
+            default_offset_commit_callback.
         Returns: a Future, which is completed at the same time.
-        Raises: as commit(), but for what a broker says; ArgumentTypeError for a callback that
-            is not callable.
+        Raises: as commit(), except errors of brokers; ArgumentTypeError for a callback that is not
+            callable.
         """
         return self._as_modern('commit_async').commit_async(offsets, callback)
 
     def committed(
         self, partition: TopicPartition, metadata: bool = False, timeout_ms: Any = None
     ) -> Any:
-        """Return the committed offset of the group, None for none (1.0).
+        """Return the committed offset of the group, None if it has committed nothing (1.0).
 
         Arguments: metadata: return an OffsetAndMetadata (2.0); timeout_ms: None for
             request_timeout_ms.
@@ -580,7 +603,7 @@ class KafkaConsumer:
         return self._as_modern('committed').queries.committed(partition, metadata, timeout_ms)
 
     def offsets(self, group: Optional[str] = None) -> Any:
-        """Return what is known of each partition, as in 0.9.5; in both eras.
+        """Return the known offsets of each partition, as in 0.9.5; in both dialects.
 
         Arguments: group: ``'fetch'``: the position; ``'commit'``, ``'task_done'``, ``'highwater'``;
             None for a dict of all four. Raises: ValueError for another group.
@@ -590,11 +613,11 @@ class KafkaConsumer:
         return self._settle('offsets').offsets(group)
 
     def task_done(self, message: Any) -> bool:
-        """Mark a record, and all before it in its partition, as done, as in 0.9.5; in both eras.
+        """Mark a record, and all before it in its partition, as done; in both dialects (0.9.5).
 
-        From the first mark on only what is marked is committed, automatically too.
+        From the first mark on only the marks are committed, by automatic commits too.
 
-        Returns: True; False, with a warning, when its partition is not read here.
+        Returns: True; False, with a warning, if its partition is not assigned.
         Raises: TypeError for anything but a record.
         """
         if self._is_settled_modern():
@@ -608,7 +631,8 @@ class KafkaConsumer:
     ) -> Dict[TopicPartition, int]:
         """Return the first offset of each partition, assigned or not (1.3.4).
 
-        Raises: KafkaTimeoutError, naming them, also for partitions that do not exist.
+        Raises: KafkaTimeoutError, which names the partitions without a response; also for
+            partitions that do not exist.
         """
         queries = self._as_modern('beginning_offsets').queries
         return queries.beginning_offsets(partitions, timeout_ms)
@@ -618,18 +642,18 @@ class KafkaConsumer:
     ) -> Dict[TopicPartition, int]:
         """Return the offset after the last record of each partition (1.3.4).
 
-        With read_committed: after the last of a transaction that has ended. Raises: as
-        beginning_offsets().
+        With isolation_level='read_committed' it is the last stable offset.
+        Raises: as beginning_offsets().
         """
         return self._as_modern('end_offsets').queries.end_offsets(partitions, timeout_ms)
 
     def offsets_for_times(
         self, timestamps: Mapping[TopicPartition, float], timeout_ms: Any = None
     ) -> Dict[TopicPartition, Optional[OffsetAndTimestamp]]:
-        """Return the first record at or after a time, for each partition (1.3.4).
+        """Return offset and timestamp of the first record at or after a time (1.3.4).
 
         Arguments: timestamps: {TopicPartition: ms since the epoch}; fractions are cut off.
-        Returns: {TopicPartition: OffsetAndTimestamp}, None where there is no such record.
+        Returns: {TopicPartition: OffsetAndTimestamp}; None for a partition without such a record.
         Raises: ArgumentValueError for a negative time; UnsupportedVersionError on brokers before
             0.10.1; KafkaTimeoutError as beginning_offsets().
         """
@@ -637,15 +661,15 @@ class KafkaConsumer:
         return queries.offsets_for_times(timestamps, timeout_ms)
 
     def topics(self, timeout_ms: Any = None) -> Set[str]:
-        """Return the names of all topics that may be seen; asks the brokers (1.0).
+        """Request and return the names of all topics that this client may describe (1.0).
 
-        Internal ones are among them unless exclude_internal_topics is set. Raises:
-            KafkaTimeoutError, NoBrokersAvailable.
+        Internal topics are included unless exclude_internal_topics is set.
+        Raises: KafkaTimeoutError, NoBrokersAvailable.
         """
         return self._as_modern('topics').queries.topics(timeout_ms)
 
     def partitions_for_topic(self, topic: str) -> Set[int]:
-        """Return the ids of a topic's partitions; asks if they are not known (1.4.7).
+        """Return the ids of a topic's partitions; sends a request if they are unknown (1.4.7).
 
         Returns: an empty set for a topic that does not exist.
         Raises: TopicAuthorizationFailedError; KafkaTimeoutError, NoBrokersAvailable.
@@ -659,9 +683,9 @@ class KafkaConsumer:
         return engine is not None and not self._guard.is_closed and engine.pool.is_connected
 
     def bootstrap(self, timeout_ms: Any = None, refresh: bool = False) -> None:
-        """Wait until the cluster is found (3.0).
+        """Wait until a broker has responded with the metadata of the cluster (3.0).
 
-        Arguments: timeout_ms: None for bootstrap_timeout_ms; refresh: ask for metadata again.
+        Arguments: timeout_ms: None for bootstrap_timeout_ms; refresh: request metadata again.
         Raises: NoBrokersAvailable, which is a KafkaTimeoutError.
         """
         queries = self._as_modern('bootstrap').queries
@@ -670,11 +694,12 @@ class KafkaConsumer:
         queries.bootstrap(timeout_ms, refresh)
 
     def metrics(self, raw: bool = False) -> Optional[Dict[Any, Any]]:
-        """Return {group: {name: number}}, or, raw, the metrics by their MetricName (1.3).
+        """Return the metrics as {group: {name: number}}; None with metrics_enabled=False (1.3).
 
         Groups begin with the option metric_group_prefix: ``consumer-metrics``, ``consumer-fetch-
         manager-metrics``, ``consumer-coordinator-metrics``, ``consumer-node-metrics.node-<id>``.
-        None with metrics_enabled=False.
+
+        Arguments: raw: return {MetricName: metric} instead.
         """
         self._as_modern('metrics')
         figures = None if self._engine is None else self._engine.figures
@@ -689,35 +714,36 @@ class KafkaConsumer:
     # ------------------------------------------------------------ methods of 0.9.5
 
     def configure(self, **configs: Any) -> None:
-        """Set all options again and connect; those not given get their defaults (0.9.5).
+        """Replace all options and connect; options that are not given get their defaults (0.9.5).
 
-        What is consumed, and from where, stays. When it raises, the former options stay too.
+        The consumed partitions and their positions stay. If it raises, the former options stay too.
 
         Arguments:
-            bootstrap_servers: ``'host:port'``, or a list of them: brokers to ask for all others.
-            client_id: name for the brokers' logs.
-            group_id: the name that offsets are stored under; None stores and looks up none.
-            fetch_message_max_bytes: how much to ask for in a fetch, of each partition.
-            fetch_min_bytes: how many bytes a broker waits for before it answers a fetch.
+            bootstrap_servers: ``'host:port'``, or a list of them: the brokers to connect to first.
+            client_id: the name in the logs of the brokers.
+            group_id: the group whose offsets are committed; None commits and looks up nothing.
+            fetch_message_max_bytes: the most bytes to fetch of each partition in one request.
+            fetch_min_bytes: how many bytes a broker waits for before it responds to a fetch.
             fetch_wait_max_ms: how long it waits for them at most; never more than half of
                 socket_timeout_ms.
             refresh_leader_backoff_ms: the pause, give or take 10 %, before metadata is reloaded.
-            socket_timeout_ms: the limit for connecting and for each answer.
-            auto_offset_reset: where to start without a stored offset, and where to go on when the
-                log does not hold the position: ``'smallest'``, ``'largest'``; anything else raises
+            socket_timeout_ms: the time-out for connecting and for each response.
+            auto_offset_reset: where to start without a committed offset, and where to continue if
+                the position is out of range: ``'smallest'``, ``'largest'``; anything else raises
                 OffsetOutOfRangeError.
-            deserializer_class: a callable that turns a message's raw value into what is returned.
-            auto_commit_enable: commit what is marked as done without being told to.
+            deserializer_class: a callable that gets the value of a message as bytes; its result is
+                returned.
+            auto_commit_enable: commit the marks of task_done() automatically.
             auto_commit_interval_ms, auto_commit_interval_messages: how often; None or 0 for never.
             consumer_timeout_ms: after how long without a message next() raises ConsumerTimeout;
                 None or negative for never.
 
-        Those of security are taken too (docs/options.rst). The other keys of DEFAULT_CONFIG have
-        no effect; metadata_broker_list is an old name of bootstrap_servers.
+        The security options are accepted too (docs/options.rst). The other keys of DEFAULT_CONFIG
+        have no effect; metadata_broker_list is an old name of bootstrap_servers.
 
         Raises: KafkaConfigurationError for an unknown key, an invalid value, auto_commit_enable
             without group_id, no bootstrap_servers; TypeError for a client_id or group_id that
-            is not text; KafkaUnavailableError when no broker answers.
+            is not text; KafkaUnavailableError if no broker responds.
         """
         old = self._settle('configure')
         changed = config.with_changed({}, self.DEFAULT_CONFIG, _PRISTINE)
@@ -728,21 +754,21 @@ class KafkaConsumer:
         self._client = old.client
 
     def set_topic_partitions(self, *topics: Any) -> None:
-        """Set what to consume, and optionally from where (0.9.5).
+        """Set the partitions to consume, and optionally their offsets (0.9.5).
 
-        Metadata of all topics is loaded first. Each partition starts at the offset given, else at
-        the one that the group has stored, else where auto_offset_reset says; that is a number from
-        now on. Messages fetched before and not returned are dropped. When this raises, what was
-        consumed before stays.
+        Metadata of all topics is loaded first. Each partition starts at the given offset, otherwise
+        at the committed offset of the group, otherwise where auto_offset_reset says, which is
+        looked up now. Messages fetched before and not returned are dropped. If this raises, the
+        former partitions and positions stay.
 
         Arguments: topics: any number of ``'topic'`` (all its partitions), ``('topic', partition)``,
             ``('topic', partition, offset)``, ``{'topic': partition}``,
             ``{'topic': [partition, ...]}``, ``{('topic', partition): offset}``; topics are str or
             bytes.
         Raises: UnknownTopicOrPartitionError for a topic or partition that does not exist;
-            KafkaConfigurationError for any other argument; OffsetOutOfRangeError when there is no
+            KafkaConfigurationError for any other argument; OffsetOutOfRangeError if there is no
             offset to start from; UnsupportedVersionError with a group_id on 0.8.0, which stores no
-            offsets; what the brokers report.
+            offsets; errors of brokers.
         """
         self._settle('set_topic_partitions').set_topic_partitions(topics)
 
@@ -750,31 +776,32 @@ class KafkaConsumer:
         """Fetch once from all partitions; return a generator of the messages (0.9.5).
 
         A partition's position moves past a message after it was deserialized and before it is
-        returned. So what deserializer_class raises comes out, and the next round begins with the
-        very message that it raised for; ``set_topic_partitions((topic, partition, offset + 1))``
-        steps over it. Messages that are not taken from the generator are fetched again.
+        returned. If deserializer_class raises, the generator raises the same, and the next call
+        begins with that message; ``set_topic_partitions((topic, partition, offset + 1))`` skips
+        it. Messages that are not taken from the generator are fetched again.
 
-        Partitions whose leader has moved or is away are left out: metadata is loaded again at the
-        end, repeatedly while no broker answers. An offset that the log does not hold becomes that
-        of auto_offset_reset, which is logged. A request that timed out is sent in the next round.
+        Partitions whose leader has moved or is unavailable are left out: metadata is loaded again
+        at the end, repeatedly while no broker responds. An offset that is out of range is replaced
+        according to auto_offset_reset, which is logged. A request that timed out is sent again by
+        the next call.
 
-        Raises: KafkaConfigurationError when nothing is consumed; ConsumerFetchSizeTooSmall for a
+        Raises: KafkaConfigurationError if nothing is consumed; ConsumerFetchSizeTooSmall for a
             message larger than fetch_message_max_bytes; OffsetOutOfRangeError without a policy;
-            ConsumerTimeout when no broker was to be found for consumer_timeout_ms; any other error
-            that a broker reports.
+            ConsumerTimeout if no broker responded for consumer_timeout_ms; any other error of a
+            broker.
         """
         return self._settle('fetch_messages').fetch_messages(self.commit)
 
     def get_partition_offsets(
         self, topic: Any, partition: int, request_time_ms: int, max_num_offsets: int
     ) -> List[int]:
-        """Ask a partition's leader for offsets of its log, the latest first (0.9.5).
+        """Request offsets of a partition's log from its leader, the latest first (0.9.5).
 
         Arguments: topic: str or bytes; request_time_ms: -1 for the end of the log (the offset of
             the next message), -2 for its start, one offset each; otherwise offsets of messages
             before that time; max_num_offsets: how many at most.
         Raises: TypeError naming a wrong argument; UnknownTopicOrPartitionError,
-            LeaderNotAvailableError, and what else the broker reports.
+            LeaderNotAvailableError, and other errors of the broker.
         """
         return self._settle('get_partition_offsets').get_partition_offsets(
             topic, partition, request_time_ms, max_num_offsets
@@ -783,14 +810,14 @@ class KafkaConsumer:
     # ------------------------------------------------------------ the end
 
     def close(self, autocommit: bool = True, timeout_ms: Any = None) -> None:
-        """Commit if that is automatic, leave the group unless static, and let go of everything.
+        """Commit if commits are automatic, leave the group unless static, and close connections.
 
-        May be called again. In 0.9.5 nothing is committed, and the next verb connects again.
+        May be called again. In 0.9.5 nothing is committed, and the next call connects again.
 
-        Arguments: autocommit: whether to commit (1.3.3); timeout_ms: for all of it (2.1.3), of
-            which a part is kept for leaving the group whatever the commit takes. None for
-            request_timeout_ms, 30 s at most, and 5 s of leaving: a group that does not hear it
-            goes on without this member after its session time-out.
+        Arguments: autocommit: whether to commit (1.3.3); timeout_ms: for all of it (2.1.3); a part
+            of it is reserved for leaving the group, however long the commit takes. None for
+            request_timeout_ms, 30 s at most, of which leaving takes 5 s at most. If the coordinator
+            cannot be reached, the group removes this member after its session time-out.
         """
         if self._old is not None:
             self._old.close()
@@ -804,7 +831,7 @@ class KafkaConsumer:
         clean_up(functools.partial(self.close, autocommit=error is None), error)
 
     def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
-        # Python may collect it at any place of any thread: nothing here waits or takes a lock.
+        # Python may run this at any point of any thread: nothing here waits or takes a lock.
         engine = self._engine
         if engine is not None and not self._guard.is_closed:
             self._guard.is_closed = True
@@ -812,7 +839,7 @@ class KafkaConsumer:
                 engine.retire()
 
     def __reduce__(self) -> Any:
-        """Pickle as configuration: what comes out is a new consumer with the same options."""
+        """Pickle the arguments of the constructor: unpickling makes a new consumer."""
         if '_given' not in self.__dict__:
             return copyreg.__newobj__, (type(self),), dict(self.__dict__)  # type: ignore[attr-defined]
         dialect = self._dialect
@@ -822,7 +849,7 @@ class KafkaConsumer:
     # ------------------------------------------------------------ construction
 
     def _open_modern(self, configs: Mapping[str, Any]) -> None:
-        be_quiet()  # as releases after 0.9.5 are
+        be_quiet()  # as releases after 0.9.5 do
         self.config = options = config.resolve(config.CONSUMER, configs)
         interceptors = [
             each() if isinstance(each, type) else each for each in options['interceptors']
@@ -863,7 +890,7 @@ class KafkaConsumer:
             raise _NothingConfigured(text) from error
 
     def _open_09(self, old: Consumer09) -> None:
-        """Do what the constructor of 0.9.5 did; leave no connection open when that fails."""
+        """Do the work of the constructor of 0.9.5; close the client on failure."""
         try:
             self.configure(**self._given)
             self.set_topic_partitions(*self._topics)
@@ -871,12 +898,13 @@ class KafkaConsumer:
             old.close()
             raise
 
-    # ------------------------------------------------------------ which era it is
+    # ------------------------------------------------------------ dialect
 
     def _as_modern(self, method: str) -> ModernConsumer:
-        """Return what does the work of a method of 1.0 and later.
+        """Return the ModernConsumer, for a method of 1.0 and later.
 
-        Raises: KafkaConfigurationError (an AttributeError) on a consumer of 0.9.5.
+        Raises: KafkaConfigurationError (an AttributeError) on a consumer of 0.9.5;
+            ConsumerClosedError if the constructor has failed.
         """
         modern = self._modern
         if modern is None or self._old is not None:
@@ -893,11 +921,12 @@ class KafkaConsumer:
         return self._dialect.told_by is not None or self._as_modern('offsets').has_polled
 
     def _settle(self, verb: str) -> Consumer09:
-        """Return what does the work of a method that only 0.9.5 had.
+        """Return the Consumer09, for a method that only 0.9.5 had.
 
-        It decides the era where nothing has before. Raises: IllegalStateError on a consumer that
-        was said to be of another era, or has begun to read as such; what opening one of 0.9.5
-        raises, in which case nothing is decided.
+        Switches the dialect to 0.9.5 if nothing has decided it before.
+
+        Raises: IllegalStateError if the modern dialect was chosen, or the consumer has begun to
+            read; what configure() and set_topic_partitions() raise, and the dialect stays open.
         """
         if self._old is not None:
             return self._old
@@ -924,7 +953,7 @@ class KafkaConsumer:
 
 _PRISTINE = copy.deepcopy(KafkaConsumer.DEFAULT_CONFIG)
 
-#: How long a broker on this machine is looked for where no option names one.
+#: The time-out for a broker on this machine, in seconds, if no option names one.
 _UNASKED_SECONDS = 0.2
 
 

@@ -1,15 +1,16 @@
 """Detection of records that an interrupted call has taken and not returned.
 
 A consumer makes a HandOut for each poll(), poll_arrow() and refill of its iterator. The call opens
-it before records leave their place and closes it by its very last step. So the next call, whichever
-it is, sees from an open one that an exception ended the last call, at whatever point: raised by a
-signal handler or another thread, or for want of memory. No clean-up code has to run while the
-exception propagates. What was taken is then put back.
+it before it takes records and closes it in its last step. If the next call, whichever it is, finds
+an open HandOut, an exception ended the last one: raised by a signal handler, by another thread, or
+for lack of memory. The records are then put back. No clean-up code has to run while the exception
+propagates.
 
-From CPython 3.10 on nothing is raised between the assignment of an attribute and the return that
-follows it. 3.8 and 3.9 may raise there. Iteration, which passes that point once a record, keeps the
-frame of its last call on them: the last byte code tells whether it returned. The frame refers to
-its callers, so poll(), for which that point is one in thousands, does without.
+From CPython 3.10 on no exception is raised between the assignment of an attribute and the return
+that follows it; 3.8 and 3.9 may raise there. Iteration passes that point once per record. On 3.8
+and 3.9 it therefore keeps the frame of its last call: the last byte code shows if the call
+returned. poll() does not, because the frame refers to its callers, and poll() passes that point
+once for many records.
 
 put_back() is called, and partitions are added, under the engine's lock. Pure.
 """
@@ -27,21 +28,22 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 
 __all__ = ['KEEPS_FRAMES', 'NOTHING', 'HandOut', 'Iteration', 'has_lost']
 
-#: An iterator that is used up, for iteration that has no records under way.
+#: An exhausted iterator, for iteration without records.
 NOTHING: Iterator[Any] = iter(())
 
-#: Whether the interpreter may raise right before a return. The checks of types run for later ones.
+#: Whether the interpreter may raise right before a return. A constant to type checkers, which check
+#: for later versions.
 KEEPS_FRAMES: bool = sys.version_info[:2] < (3, 10) and sys.implementation.name == 'cpython'
 _RETURN, _NOTE, _BEGIN = opmap['RETURN_VALUE'], opmap['STORE_ATTR'], opmap['GET_ITER']
 
 
 class Iteration:
-    """Where __next__() of a consumer takes records from; shared with the parts that refill it.
+    """The state of iteration: __next__() of a consumer takes records from it, others refill it.
 
     Attributes:
-        records: the iterator over what is under way.
-        is_cut: whether the record that was taken last was lost on its way to the program.
-        last_next: the frame of the call that took it, on the interpreters of KEEPS_FRAMES.
+        records: the iterator over the records to return next.
+        is_cut: whether an exception kept the last record taken from being returned.
+        last_next: the frame of the call that took it, if KEEPS_FRAMES.
     """
 
     __slots__ = ('is_cut', 'last_next', 'records')
@@ -56,24 +58,24 @@ class Iteration:
 
 
 class HandOut(List[Tuple[TopicPartition, TopicPartitionState, Place]]):
-    """The partitions that a call has moved, with their states and where they were before.
+    """The partitions whose positions a call has moved, with their states and former places.
 
-    Attributes: is_open: whether records may be in no place: neither waiting nor returned.
+    Attributes: is_open: whether records may have been taken from the buffer and not returned yet.
     """
 
-    # A list, so that neither making one nor adding to it runs any code of Python: each poll does.
+    # A list, because every poll makes one: neither that nor append() runs any Python code.
     is_open = False
 
     def __repr__(self) -> str:
         return '<HandOut %s, %d moves>' % ('open' if self.is_open else 'closed', len(self))
 
     def put_back(self) -> None:
-        """Move partitions back, but for those that were moved otherwise since; may be repeated."""
+        """Move positions back, except those that were sought or reset since; may be repeated."""
         for _, state, place in reversed(self):
             state.rewind(place)
 
     def before(self) -> Dict[TopicPartition, Optional[OffsetAndMetadata]]:
-        """Return what might be committed of the partitions that it has moved before it did."""
+        """Return, for each moved partition, the offset to commit as of before the call, or None."""
         return {
             partition: state.consumed_offset(place)
             for partition, state, place in reversed(self)
@@ -81,18 +83,19 @@ class HandOut(List[Tuple[TopicPartition, TopicPartitionState, Place]]):
         }
 
     def is_running(self) -> bool:
-        """Return True if this thread is inside the call, which has it as its variable hand_out.
+        """Return True if this thread is inside the call that made it.
 
-        That is when a callback of the program or a signal handler calls the consumer.
+        That is so if a callback of the program or a signal handler calls the consumer. The call is
+        recognised by its local variable hand_out.
         """
         return is_in_call('hand_out', self)
 
 
 def has_lost(frame: FrameType) -> bool:
-    """Return True if a call that noted its frame, then took a record, ended without its return."""
+    """Return True if a call that took a record after it stored its frame ended without a return."""
     return _left_at(frame) not in (_RETURN, _NOTE, _BEGIN) and not is_running(frame)
 
 
 def _left_at(frame: FrameType) -> int:
-    """Return the byte code that a call is at, or has ended with."""
+    """Return the byte code that a frame executed last."""
     return frame.f_code.co_code[frame.f_lasti]

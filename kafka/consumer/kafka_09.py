@@ -1,8 +1,8 @@
-"""The consumer of 0.9.5, over the blocking client and a table of partitions.
+"""Consumer09: the KafkaConsumer of 0.9.5, on the blocking KafkaClient.
 
-Called by the KafkaConsumer of ``group``, in the thread of the program. Rounds of fetches, what each
-error in one leads to, where reading starts, and when marks become commits. Arguments are checked in
-``arguments_09``, positions and marks are in ``partition_table_09``; the client blocks.
+Called by kafka.consumer.group, in the thread of the program. It fetches, handles the errors of
+partitions, looks up the offsets to start at, and commits marks. ``arguments_09`` checks the
+arguments, ``partition_table_09`` keeps positions and marks.
 """
 
 from __future__ import annotations
@@ -60,16 +60,17 @@ log = logging.getLogger('kafka.consumer.kafka')
 
 _RESET_TIMES = {'smallest': EARLIEST, 'largest': LATEST}
 
-# A round that the brokers answer with nothing although they were asked to wait is followed by this.
+# The pause after a fetch that the brokers answered at once without messages, although they were
+# asked to wait.
 PAUSE_SECONDS = 0.01
 BACKOFF_JITTER = 0.1
 
-# The last code that 0.9.5 had an error for; newer ones are reacted to as their classes say.
+# The last error code that 0.9.5 knew; newer ones are handled according to the flags of their class.
 _LAST_OLD_CODE = NotCoordinatorForConsumerCode.errno or 0
 
 
 class OffsetsStruct(NamedTuple):
-    """Four maps of offsets by (topic, partition), as KafkaConsumer.offsets() names them (0.9.5)."""
+    """Four maps of offsets by (topic, partition); fields as in KafkaConsumer.offsets() (0.9.5)."""
 
     fetch: Any
     highwater: Any
@@ -82,12 +83,13 @@ _COLUMNS = OffsetsStruct('position', 'highwater', 'committed', 'done')._asdict()
 
 
 class Consumer09:
-    """What a KafkaConsumer of 0.9.5 does; its methods are those of the class, documented there.
+    """The KafkaConsumer of 0.9.5; its public methods are documented in KafkaConsumer.
 
-    Made without a client: configure() connects.
+    The constructor makes no client: configure() connects.
 
-    Arguments: iteration: where next() takes messages from.
-    Attributes: client: the blocking client, None before configure(); table: what is consumed.
+    Arguments: iteration: the iterator from which next() takes messages.
+    Attributes: client: the blocking client, None before configure(); table: the consumed
+        partitions.
     """
 
     def __init__(self, iteration: Iteration) -> None:
@@ -95,11 +97,11 @@ class Consumer09:
         self.table = PartitionTable()
         self._config: Dict[str, Any] = {}
         self._group: Optional[bytes] = None
-        # `records` is what the round of fetches under way still has for next().
+        # Its `records`: the messages of the current fetch that next() has not returned yet.
         self._iteration = iteration
-        # How many seconds brokers may wait in the round that next() asks fetch_messages() for.
+        # Set by next_message() for its call of fetch_messages(): seconds that brokers may wait.
         self._wait: Optional[float] = None
-        # Whether a fetch met a leader that is gone: metadata is loaded before the next round.
+        # Whether a leader was missing or has moved: metadata is loaded before the next fetch.
         self._stale = False
         self._marks = 0  # messages marked as done since the last commit
         self._committed_at = 0.0
@@ -110,7 +112,7 @@ class Consumer09:
     # ------------------------------------------------------------ configuration
 
     def configure(self, configs: Dict[str, Any], defaults: Dict[str, Any]) -> None:
-        """Set all options again and connect; what is consumed stays."""
+        """Replace all options and connect; the consumed partitions stay."""
         options = complete_options(configs, defaults)
         group = name_bytes(options['group_id'], 'group_id') if options['group_id'] else None
         client = _client_class()(
@@ -128,7 +130,7 @@ class Consumer09:
         self._restart_interval()
 
     def set_topic_partitions(self, topics: Iterable[Any]) -> None:
-        """Set what to consume, and optionally from where."""
+        """Set the partitions to consume, and optionally their offsets."""
         self.client.load_metadata_for_topics()
         wanted = wanted_partitions(topics, self.client.get_partition_ids_for_topic)
         stored = self._stored_offsets(list(wanted))
@@ -145,7 +147,7 @@ class Consumer09:
         self._marks = 0
 
     def _stored_offsets(self, keys: List[TopicAndPartition]) -> Dict[TopicAndPartition, int]:
-        """Return the offsets that the group has stored."""
+        """Return the committed offsets of the group."""
         if self._group is None or not keys:
             return {}
         requests = [OffsetFetchRequest(*key) for key in keys]
@@ -162,13 +164,17 @@ class Consumer09:
             try:
                 check_error(answer)
             except UnknownTopicOrPartitionError:
-                continue  # brokers say so when nothing is stored
+                continue  # old brokers return this error if nothing is committed
             if answer.offset >= 0:
                 found[_key(answer)] = answer.offset
         return found
 
     def _offsets_by_policy(self, keys: List[TopicAndPartition]) -> Dict[TopicAndPartition, int]:
-        """Return where auto_offset_reset puts some partitions, as their leaders tell."""
+        """Request the offsets at which auto_offset_reset starts; return {partition: offset}.
+
+        Raises: OffsetOutOfRangeError if it is neither 'smallest' nor 'largest'; errors of brokers;
+            ProtocolError if a response has no offset of a partition.
+        """
         if not keys:
             return {}
         policy = self._config['auto_offset_reset']
@@ -189,24 +195,24 @@ class Consumer09:
         return found
 
     def close(self) -> None:
-        """Close the connections; the next verb connects again."""
+        """Close the connections; the next call connects again."""
         self._iteration.records = iter(())
-        self._iteration.last_next = None  # whose frame may refer to the consumer
+        self._iteration.last_next = None  # its frame may refer to the consumer
         if self.client is not None:
             self.client.close()
 
     # ------------------------------------------------------------ fetching
 
     def next_message(self, fetch_messages: Callable[[], Iterable[Any]]) -> Any:
-        """Fetch round after round until there is a message, or the time is over; return it.
+        """Fetch repeatedly until there is a message, and return it.
 
-        Arguments: fetch_messages: a round; the method of the consumer, which a subclass may have
-            replaced.
+        Arguments: fetch_messages: the method of the consumer, which a subclass may override.
+        Raises: ConsumerTimeout after consumer_timeout_ms without a message; as fetch_messages().
         """
         deadline = self._deadline()
         while True:
-            # Here, not after the round: when the time is over, what a broker that hangs adds to it
-            # is one request's time-out and not two.
+            # Here, not after the fetch: a broker that hangs then exceeds the deadline by the
+            # time-out of one request, not of two.
             self._refresh_metadata(deadline)
             started = time.monotonic()
             wait = self._longest_wait()
@@ -227,7 +233,7 @@ class Consumer09:
     def fetch_messages(self, commit: Callable[[], Any]) -> Iterator[KafkaMessage]:
         """Fetch once from all partitions; return a generator of the messages.
 
-        Arguments: commit: commits what is marked, when that is due.
+        Arguments: commit: called when an automatic commit is due.
         """
         wait, self._wait = self._wait, None
         self._check_assigned()
@@ -239,7 +245,7 @@ class Consumer09:
         self._refresh_metadata(self._deadline())
 
     def _round(self, wait: float, commit: Callable[[], Any]) -> Iterator[KafkaMessage]:
-        """Fetch once and yield the messages; errors that pass set ``_stale`` and yield nothing.
+        """Fetch once and yield the messages. Retriable errors are logged, and may set ``_stale``.
 
         Arguments: wait: how many seconds the brokers may wait for messages.
         """
@@ -255,7 +261,7 @@ class Consumer09:
                 if row is not None:
                     yield from self._messages_of(key, row, answer)
             if self.table is not table:
-                return  # the program has chosen other positions in between
+                return  # the program has called set_topic_partitions() meanwhile
 
     def _messages_of(
         self, key: TopicAndPartition, row: PartitionRow, answer: Any
@@ -273,7 +279,7 @@ class Consumer09:
                 if offset > position:
                     row.hole = position, offset
                 made = KafkaMessage(topic, partition, offset, message.key, value)
-                row.position = offset + 1  # no call between here and the program: see __next__()
+                row.position = offset + 1  # no call between this and the return of __next__()
                 yield made
                 if self.table is not table:
                     return
@@ -285,7 +291,7 @@ class Consumer09:
             ) from error
 
     def _answers(self, requests: List[FetchRequest], wait_ms: int) -> Iterable[Any]:
-        """Send fetches; where a partition has no leader, one by one, so that the others go on."""
+        """Send fetches; one by one if a partition has no leader, so that the others are fetched."""
         try:
             answers: Iterable[Any] = self.client.send_fetch_request(
                 requests,
@@ -302,7 +308,7 @@ class Consumer09:
         return answers
 
     def _is_good(self, answer: Any) -> bool:
-        """Return True if a response has messages; otherwise handle its error, or raise it."""
+        """Return True if a response has no error; otherwise handle the error, or raise it."""
         try:
             check_error(answer)
         except FailedPayloadsError as error:
@@ -326,7 +332,10 @@ class Consumer09:
         return False
 
     def _reset(self, answer: Any, error: OffsetOutOfRangeError) -> None:
-        """Move a position that the log does not hold to where auto_offset_reset says."""
+        """Move a position that is out of range according to auto_offset_reset.
+
+        Raises: OffsetOutOfRangeError without a policy. A retriable failure is logged.
+        """
         key = _key(answer)
         row = self.table.get(key)
         if row is None:
@@ -354,7 +363,7 @@ class Consumer09:
     def _refresh_metadata(self, deadline: Optional[float]) -> None:
         """Pause and load metadata if a leader was missing, repeatedly while no broker answers.
 
-        Raises: ConsumerTimeout when that lasts until the deadline.
+        Raises: ConsumerTimeout if no broker responds until the deadline.
         """
         pause = self._config['refresh_leader_backoff_ms'] / 1000.0 if self._stale else 0.0
         tell = log.warning
@@ -386,7 +395,7 @@ class Consumer09:
         return float(time.monotonic() + timeout / 1000.0)
 
     def _longest_wait(self) -> float:
-        """Return how many seconds brokers may wait for messages; sockets do not wait longer."""
+        """Return the seconds that brokers may wait: at most half of socket_timeout_ms."""
         config = self._config
         return float(min(config['fetch_wait_max_ms'], config['socket_timeout_ms'] / 2)) / 1000.0
 
@@ -395,7 +404,7 @@ class Consumer09:
     def get_partition_offsets(
         self, topic: Any, partition: int, request_time_ms: int, max_num_offsets: int
     ) -> List[int]:
-        """Ask a partition's leader for offsets of its log, the latest first."""
+        """Request offsets of a partition's log from its leader, the latest first."""
         request = OffsetRequest(
             name_bytes(topic, 'topic'),
             whole_number(partition, 'partition'),
@@ -409,7 +418,7 @@ class Consumer09:
         return offsets
 
     def offsets(self, group: Optional[str] = None) -> Dict[Any, Any]:
-        """Return copies of what is known of each partition, by (topic, partition)."""
+        """Return copies of the known offsets of each partition, by (topic, partition)."""
         if group is None:
             return {name: self.table.column(column) for name, column in _COLUMNS.items()}
         if group not in OffsetsStruct._fields:
@@ -419,7 +428,7 @@ class Consumer09:
     def task_done(self, message: Any, commit: Callable[[], Any]) -> bool:
         """Mark a message, and thereby all before it in its partition, as consumed.
 
-        Arguments: commit: commits what is marked, when that is due.
+        Arguments: commit: called when an automatic commit is due.
         """
         try:
             key = TopicAndPartition(name_bytes(message.topic, 'message.topic'), message.partition)
@@ -442,7 +451,11 @@ class Consumer09:
         return True
 
     def commit(self) -> bool:
-        """Store, for the group, the offset after the last marked message of each partition."""
+        """Commit the offset after the last marked message of each partition.
+
+        Returns: whether there was anything to commit.
+        Raises: KafkaConfigurationError without group_id; errors of the broker or the client.
+        """
         if self._group is None:
             raise KafkaConfigurationError('commit() needs the option group_id')
         offsets = self.table.to_commit()
@@ -459,10 +472,10 @@ class Consumer09:
         self._committed_at = time.monotonic()
 
     def _auto_commit(self, commit: Callable[[], Any]) -> None:
-        """Commit if it is time to: after a mark, and between rounds if none comes.
+        """Commit if that is due; called after each mark and before each fetch.
 
-        A failure that may pass is logged, and the next commit stores what this one did not. One
-        that will not comes out, once in an interval.
+        A retriable failure is logged, and the next commit includes the same offsets. Any other
+        failure is raised, once per interval.
         """
         if not self._is_commit_due():
             return
@@ -488,7 +501,7 @@ class Consumer09:
 
 
 def _client_class() -> Any:
-    # Looked up in the module where programs of 0.9.5 replace it.
+    # Programs of 0.9.5 replace the class in this module.
     return getattr(sys.modules.get('kafka.consumer.kafka'), 'KafkaClient', KafkaClient)
 
 

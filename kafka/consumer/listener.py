@@ -1,4 +1,4 @@
-"""The rebalance listeners that programs derive from, and the pattern that brokers match.
+"""The base classes of rebalance listeners, and SubscriptionPattern (KIP-848).
 
 Called by kafka.consumer.rebalancing, in the thread that polls. Pure.
 """
@@ -21,34 +21,34 @@ __all__ = [
 
 
 class ConsumerRebalanceListener:
-    """Told by a consumer which partitions go and come; programs derive from it (1.0).
+    """Called by a consumer when partitions are revoked and assigned; a base class (1.0).
 
-    The calls are made in the thread that polls. Commits, seeks, positions and pauses are allowed in
-    them.
+    Its methods are called in the thread that polls. They may commit, seek, pause, resume, and ask
+    for positions.
     """
 
     def on_partitions_revoked(self, revoked: Set[TopicPartition]) -> Any:
-        """Finish with partitions before others may own them: the last chance to commit.
+        """Finish with partitions before another member may own them: the last chance to commit.
 
-        Arguments: revoked: those that go; may be none.
+        Arguments: revoked: the revoked partitions; may be empty.
         """
 
     def on_partitions_assigned(self, assigned: Set[TopicPartition]) -> Any:
-        """Prepare for partitions that are new; nothing is read of them before this returns.
+        """Prepare for new partitions; no records of them are returned before this returns.
 
-        Arguments: assigned: those that came; may be none.
+        Arguments: assigned: the new partitions; may be empty.
         """
 
     def on_partitions_lost(self, lost: Set[TopicPartition]) -> Any:
-        """Let go of partitions that others may own by now; too late to commit (3.0).
+        """Release partitions that another member may own already; too late to commit (3.0).
 
-        Unless a program defines it, this is on_partitions_revoked().
+        The default calls on_partitions_revoked().
         """
         return self.on_partitions_revoked(lost)
 
 
 class AsyncConsumerRebalanceListener:
-    """The same calls as coroutines, each awaited before the rebalance goes on (3.0).
+    """A listener whose methods are coroutines; the rebalance waits for each (3.0).
 
     They may await the futures of clients, such as that of commit_async(), and nothing else.
     """
@@ -57,24 +57,24 @@ class AsyncConsumerRebalanceListener:
         """Finish with partitions; see ConsumerRebalanceListener."""
 
     async def on_partitions_assigned(self, assigned: Set[TopicPartition]) -> Any:
-        """Prepare for partitions that are new."""
+        """Prepare for new partitions; see ConsumerRebalanceListener."""
 
     async def on_partitions_lost(self, lost: Set[TopicPartition]) -> Any:
-        """Let go of partitions that others may own by now; else on_partitions_revoked()."""
+        """Release lost partitions; the default calls on_partitions_revoked()."""
         return await self.on_partitions_revoked(lost)
 
 
 class SubscriptionPattern(NamedTuple):
-    """A regular expression that brokers match whole names of topics with (KIP-848).
+    """A regular expression that brokers match against whole topic names (KIP-848).
 
-    Its syntax is that of RE2; only groups of the consumer protocol have it.
+    Its syntax is that of RE2; it needs the option group_protocol='consumer'.
     """
 
     pattern: str
 
 
 def check_listener(listener: Any) -> None:
-    """Raise ArgumentTypeError unless it is a listener of either kind, or None."""
+    """Raise ArgumentTypeError unless the value is a listener of either kind, or None."""
     kinds = (ConsumerRebalanceListener, AsyncConsumerRebalanceListener)
     if listener is not None and not isinstance(listener, kinds):
         raise ArgumentTypeError(
@@ -88,7 +88,7 @@ def is_async(listener: Any) -> bool:
 
 
 def defines_lost(listener: Any) -> bool:
-    """Return True if a listener has its own on_partitions_lost(), as those of 3.0 do."""
+    """Return True if a listener defines on_partitions_lost() itself, as those of 3.0 do."""
     defaults = (
         ConsumerRebalanceListener.on_partitions_lost,
         AsyncConsumerRebalanceListener.on_partitions_lost,

@@ -1,8 +1,8 @@
-"""The topics whose metadata a consumer needs, and what new metadata mean for its subscription.
+"""ConsumerMetadata: keeps the subscription of a consumer and the metadata of its topics in step.
 
-Tells the pool which topics to refresh, matches a pattern against the topics of the cluster, and
-assigns all partitions to a consumer of topics without a group. A listener of the cluster; runs in
-turns of the loop, and changes the subscription under the consumer's lock.
+It tells the pool which topics to refresh, matches a pattern against the topics of the cluster, and
+assigns all partitions of the subscribed topics if the consumer has no group. A listener of the
+cluster metadata; runs in turns of the loop, and changes the subscription under the consumer's lock.
 """
 
 from __future__ import annotations
@@ -19,18 +19,19 @@ if TYPE_CHECKING:
 
 __all__ = ['ConsumerMetadata']
 
-#: A topic that a pattern has matched is missing in the metadata for so long before it is dropped. A
-#: broker that has just started names no topics for a while, and the right to see a topic may be
-#: taken away for a moment; Java's consumer drops its partitions at the first such answer, and
-#: without committed offsets goes on elsewhere when the topic comes back.
+#: How long a topic that a pattern matched may be missing in the metadata before it is dropped. A
+#: broker that has just started reports no topics for a while, and the permission to describe a
+#: topic may be revoked for a moment. The Java consumer drops the partitions at the first such
+#: response, and continues at another position if the topic reappears without committed offsets.
 MISSING_SECONDS = 10.0
 
 
 class ConsumerMetadata:
     """Keeps a subscription up to date with the metadata of the cluster.
 
-    Arguments: pool; subscription, lock: of the consumer; member: None without membership; look:
-    called after each change; excludes_internal: whether patterns match no internal topics.
+    Arguments: pool; subscription, lock: of the consumer; member: the group member, None without a
+    group; look: called after each change; excludes_internal: whether patterns ignore internal
+    topics.
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class ConsumerMetadata:
         self._excludes_internal = excludes_internal
         self._wanted: Set[str] = set()
         self._counts: Dict[str, Optional[int]] = {}
-        self._missing_since: Dict[str, float] = {}  # of topics that a pattern has matched
+        self._missing_since: Dict[str, float] = {}  # topics that a pattern matched: since when
 
     def __repr__(self) -> str:
         return '<ConsumerMetadata %d topics>' % len(self._wanted)
@@ -61,7 +62,7 @@ class ConsumerMetadata:
         self._look()
 
     def subscribed(self) -> None:
-        """Handle a new subscription or assignment, or the end of one."""
+        """Handle a changed subscription or assignment; in a turn of the loop."""
         self._follow(self._pool.cluster)
         if self._member is not None:
             self._member.subscription_changed()
@@ -103,7 +104,7 @@ class ConsumerMetadata:
             self._member.subscription_changed()
 
     def _kept(self, missing: Set[str], now: float) -> Set[str]:
-        """Return the topics missing in the metadata that stay subscribed for now."""
+        """Return the missing topics that stay subscribed: missing for less than MISSING_SECONDS."""
         since = {name: self._missing_since.get(name, now) for name in missing}
         self._missing_since = {
             name: began for name, began in since.items() if now - began < MISSING_SECONDS
@@ -111,14 +112,14 @@ class ConsumerMetadata:
         return set(self._missing_since)
 
     def _assign_all(self, cluster: ClusterMetadata, topics: Set[str]) -> None:
-        """Assign all partitions of the topics; there is no group to share them with."""
+        """Assign all partitions of the topics, for a consumer without a group."""
         subscription = self._subscription
         every = {
             TopicPartition(topic, number)
             for topic in topics
             for number in cluster.partitions_for_topic(topic) or ()
         }
-        # A topic that metadata lacks for a moment keeps its partitions.
+        # A topic that is missing in the metadata for a moment keeps its partitions.
         known = {topic for topic in topics if cluster.partitions_for_topic(topic)}
         every.update(
             each
@@ -129,7 +130,7 @@ class ConsumerMetadata:
             subscription.assign_from_subscribed(sorted(every))
 
     def _ask_again(self, cluster: ClusterMetadata, topics: Set[str]) -> None:
-        """Keep requesting subscribed topics that are missing: they may be created just now."""
+        """Keep requesting subscribed topics that are missing: they may be in creation."""
         for topic in topics:
             if cluster.partitions_for_topic(topic) is None:
                 error = cluster.topic_errors.get(topic)

@@ -1,10 +1,10 @@
-"""The modern consumer, as of 1.0 and later: poll, iteration, poll_arrow, positions, assignment.
+"""ModernConsumer: the KafkaConsumer of 1.0 and later.
 
-KafkaConsumer calls it, with the same arguments and errors, which are documented there. What it does
-is divided: the FetchCollector takes records, ConsumerCommits commits, RebalanceSteps does what a
-rebalance needs, ConsumerQueries asks the brokers; here is what a call does before and after that.
-For one thread at a time, which the single-thread guard checks, but for wakeup() and assignment().
-Nothing here is known to the parts of the engine, so that a consumer can be collected.
+KafkaConsumer delegates to it; arguments and errors are documented there. FetchCollector takes the
+records, ConsumerCommits commits, RebalanceSteps performs the steps of a rebalance, ConsumerQueries
+sends the requests about topics and offsets; this class combines them. For one thread at a time,
+which the single-thread guard checks, except wakeup() and assignment(). The parts of the engine have
+no reference to these objects, so that a consumer can be garbage collected.
 """
 
 from __future__ import annotations
@@ -63,29 +63,29 @@ __all__ = ['ModernConsumer']
 
 log = logging.getLogger('kafka.consumer.kafka')
 
-# Iteration takes as many records at once as it returned in this time, so that a program that is
-# slow with each record takes part in its group all the same.
+# Iteration takes at once as many records as it returned in this time, so that a program that is
+# slow with each record still polls often enough to stay in its group.
 _ITERATED_SECONDS = 1.0
-#: And never more; so many are decoded together.
+#: The most records that iteration takes at once: about as many are decoded at a time.
 _ITERATED_RECORDS = 1000
-#: The longest wait at a stretch: until then another thread may have closed the consumer.
+#: The longest single wait, in seconds: another thread may have closed the consumer meanwhile.
 _LONG = 3600.0
-#: How long close() takes at most without a time-out, and leaving a group of that.
+#: The time-outs of close() without an argument, in seconds: of all of it, and of leaving the group.
 _CLOSE_SECONDS, _LEAVE_SECONDS = 30.0, 5.0
 
 
 class ModernConsumer:
-    """What a KafkaConsumer of 1.0 and later does.
+    """The KafkaConsumer of 1.0 and later.
 
     Arguments:
-        engine: its parts, built.
-        options: of the consumer.
+        engine: the engine, built.
+        options: the options of the consumer.
         guard: the single-thread guard.
-        iteration: where iteration takes records from.
-        deserializers: kept as long as the consumer, for its fetches.
-        interceptors: objects of the program.
+        iteration: the state of __next__().
+        deserializers: kept alive with the consumer: fetches have weak references to them.
+        interceptors: the interceptors of the program.
 
-    Attributes: queries: what can be asked of brokers; has_polled: whether it has begun to read.
+    Attributes: queries: the ConsumerQueries; has_polled: whether it has begun to read.
     """
 
     def __init__(
@@ -122,10 +122,10 @@ class ModernConsumer:
         self._siblings = SiblingWatch(
             engine.member, options['group_id'], options['bootstrap_servers'], guard
         )
-        self._closing: Any = None  # the mark of the call of close() that is under way
-        # When iteration took records last, and how many.
+        self._closing: Any = None  # a unique object during close()
+        # The time when iteration took records last, and their number.
         self._iterated_at, self._iterated_size = 0.0, 0
-        # As which member it returned records last.
+        # Generation and member id when poll() ran last, for group_metadata().
         self._returned_as: Optional[ConsumerGroupMetadata] = None
         self.has_polled = False
 
@@ -135,7 +135,7 @@ class ModernConsumer:
     # ------------------------------------------------------------ poll()
 
     def poll(self, timeout_ms: Any, max_records: Any, hand_out: HandOut) -> Records:
-        """Return records; the caller closes the hand-out by its last step before its return."""
+        """Return records; the caller sets hand_out.is_open to False right before it returns."""
         seconds = seconds_of(timeout_ms, 0.0)
         most = self._most if max_records is None else check_whole(max_records, 'max_records', 1)
         with self._guard:
@@ -147,7 +147,7 @@ class ModernConsumer:
                 if figures is not None:
                     figures.polled(began, self._now())
             if records and self._interceptors:
-                # They come again where an interceptor raises.
+                # If one raises, hand_out stays open, and the next call puts the records back.
                 records = self._collector.intercepted(records)
         return records
 
@@ -161,7 +161,7 @@ class ModernConsumer:
         engine, collector, has_waited = self._engine, self._collector, False
         while True:
             self._attend()
-            collector.hand_out = hand_out  # also where a listener has polled meanwhile
+            collector.hand_out = hand_out  # again, as a listener may have polled meanwhile
             hand_out.is_open = True
             records = collector.collect(most)
             if records:
@@ -181,8 +181,8 @@ class ModernConsumer:
         return bool(forbidden or invalid)
 
     def _until_due(self) -> float:
-        """Return the seconds until something is due that only this thread does."""
-        # A wait is part of a poll: the program lives.
+        """Return the seconds until this thread has to do something besides waiting for records."""
+        # Each wait ends in time for max_poll_interval_ms: a program that waits in poll() is alive.
         longest: float = min(_LONG, self._options['max_poll_interval_ms'] / 2000)
         next_at = min(self._siblings.next_at, self._commits.next_at())
         if next_at == math.inf:
@@ -190,11 +190,14 @@ class ModernConsumer:
         return min(longest, max(0.001, next_at - self._now()))
 
     def _attend(self) -> None:
-        """Do what is pending before records are returned; raise what has to be raised."""
+        """Do all pending work before records are returned, and raise pending errors.
+
+        That is wakeup(), bootstrap, rebalance steps, callbacks of commits and automatic commits.
+        """
         engine = self._engine
         self.has_polled = True
         self._check_wakeup()
-        if self._pid != os.getpid():  # what a fork has inherited is the parent's
+        if self._pid != os.getpid():  # after a fork the connections belong to the parent
             engine.nudge()  # raises
         if not engine.has_begun:
             engine.loop.call_threadsafe(engine.search)
@@ -207,20 +210,20 @@ class ModernConsumer:
             if now >= watch.next_at:
                 watch.check(now, member.is_stable and bool(engine.subscription.assignment))
             identity = member.identity()
-            if identity.generation_id >= 0:  # else what it has was returned as an earlier member
+            if identity.generation_id >= 0:  # else keep the identity of the records returned before
                 self._returned_as = identity
             self._steps.run()
         if self._commits.is_telling():
-            self._commits.tell_ended()  # also of failed commits, before what fails is raised here
+            self._commits.tell_ended()  # before an error is raised here
         error = engine.next_error()
         if error is not None:
-            # It may stand, and be raised by every poll: each adds to its traceback.
+            # Every poll may raise the same error object, and each would add to its traceback.
             raise error.with_traceback(None)
         self._check_topics()
         self._commits.commit_if_due()
 
     def _check_topics(self) -> None:
-        """Raise, each time, what brokers said about topics that are to be read."""
+        """Raise the errors of subscribed or assigned topics in the metadata; request it again."""
         forbidden, invalid = self._refused_topics()
         if forbidden or invalid:
             self._engine.loop.call_threadsafe(self._engine.pool.refresh)
@@ -230,7 +233,7 @@ class ModernConsumer:
             raise InvalidTopicError(', '.join(sorted(invalid)))
 
     def _refused_topics(self) -> Tuple[Set[str], Set[str]]:
-        """Return which topics may not be read, and which have an invalid name."""
+        """Return the topics without authorization, and those with an invalid name."""
         engine, cluster = self._engine, self._engine.pool.cluster
         unauthorized, invalid = cluster.unauthorized_topics, cluster.invalid_topics
         if not unauthorized and not invalid:
@@ -240,14 +243,14 @@ class ModernConsumer:
         return wanted & unauthorized, wanted & invalid
 
     def wakeup(self) -> None:
-        """End the call that waits; from any thread."""
+        """Interrupt the call that waits; from any thread."""
         engine = self._engine
         engine.is_woken = True
         try:
             if not self._guard.is_closed:
                 engine.loop.call_threadsafe(lambda: None)
         except IllegalStateError:
-            if not self._guard.is_closed:  # else its thread has closed it meanwhile
+            if not self._guard.is_closed:  # else another thread has closed it meanwhile
                 raise
 
     def _check_wakeup(self) -> None:
@@ -258,10 +261,11 @@ class ModernConsumer:
     # ------------------------------------------------------------ iteration
 
     def refill(self) -> None:
-        """Let iteration go on with the next records, at least one; called after the last ones.
+        """Fill the iterator with the next records, at least one; called when it is exhausted.
 
-        Raises: StopIteration after consumer_timeout_ms without any, and when closed; Illegal-
-            StateError (an AssertionError) where it would wait for ever, as nothing is to be read.
+        Raises: StopIteration after consumer_timeout_ms without records, and after close();
+            IllegalStateError (an AssertionError) if nothing is subscribed or assigned and there is
+            no time-out: it would wait forever.
         """
         if self._guard.is_closed:
             raise StopIteration
@@ -279,7 +283,7 @@ class ModernConsumer:
                     figures.polled(began, self._now())
         if records is None:
             raise StopIteration
-        hand_out.is_open = False  # after all else: what leaves the iterator counts as returned
+        hand_out.is_open = False  # last: records count as returned when they leave the iterator
         self._iteration.records = records
 
     def _check_aim(self) -> None:
@@ -292,11 +296,11 @@ class ModernConsumer:
             raise IllegalStateError('nothing is to be read: subscribe() or assign() first')
 
     def _iteration_limit(self) -> int:
-        """Return how many records iteration takes at once."""
+        """Return the number of records that iteration takes at once."""
         now, most = self._now(), int(min(self._most, _ITERATED_RECORDS))
         if self._iterated_size:
             if 'max_poll_records' not in self._options.given:
-                most = _ITERATED_RECORDS  # its default limits lists
+                most = _ITERATED_RECORDS  # the default of the option limits only lists of poll()
             seconds = max(now - self._iterated_at, 1e-6)
             allowed = self._iterated_size * _ITERATED_SECONDS / seconds
             most = max(1, min(most, int(allowed)))
@@ -332,7 +336,10 @@ class ModernConsumer:
     def poll_arrow(
         self, timeout_ms: Any, columns: Sequence[str], timestamp_unit: str, hand_out: HandOut
     ) -> Any:
-        """Return a RecordBatch; the caller closes the hand-out by its last step, as of poll()."""
+        """Return a RecordBatch; the caller sets hand_out.is_open to False right before it returns.
+
+        Raises: KafkaConfigurationError if deserializers are set.
+        """
         seconds = seconds_of(timeout_ms, 0.0)
         if self._options['key_deserializer'] or self._options['value_deserializer']:
             raise KafkaConfigurationError('Arrow batches have bytes: leave out deserializers')
@@ -363,7 +370,7 @@ class ModernConsumer:
     # ------------------------------------------------------------ commits
 
     def commit(self, offsets: Any, timeout_ms: Any) -> bool:
-        """Commit offsets, and wait for it."""
+        """Commit offsets, and wait for the response."""
         return self._commits.commit(offsets, timeout_ms)
 
     def commit_async(self, offsets: Any, callback: Any) -> Future:
@@ -375,10 +382,10 @@ class ModernConsumer:
         self._guard.check_open()
         return self._commits.mark(message)
 
-    # ------------------------------------------------------------ what is read
+    # ------------------------------------------------------------ subscription and assignment
 
     def subscribe(self, topics: Any = (), pattern: Any = None, listener: Any = None) -> None:
-        """Read topics, sharing their partitions with the group if there is a group_id."""
+        """Subscribe to topics or a pattern; with a group_id, the group shares their partitions."""
         with self._guard:
             self._guard.check_open()
             if isinstance(topics, str):
@@ -392,7 +399,7 @@ class ModernConsumer:
                     " group_protocol='consumer' only (KIP-848)"
                 )
             self._collector.stop_iterating()
-            if engine.member is None:  # no member does it before the partitions go
+            if engine.member is None:  # else a rebalance step commits before the revocation
                 self._commits.commit_before_rebalance(default_seconds(self._options))
             with engine.lock:
                 engine.subscription.subscribe(
@@ -403,12 +410,12 @@ class ModernConsumer:
             self._changed_subscription()
 
     def subscription(self) -> Optional[Set[str]]:
-        """Return the subscribed topics, those found so far for a pattern; None without."""
+        """Return the subscribed topics, those that a pattern has matched; None without any."""
         topics = self._engine.subscription.subscription
         return None if topics is None else set(topics)
 
     def unsubscribe(self) -> None:
-        """Read nothing any more, and leave the group."""
+        """Remove the subscription or assignment, and leave the group."""
         with self._guard:
             self._guard.check_open()
             self._collector.stop_iterating()
@@ -420,27 +427,27 @@ class ModernConsumer:
             with engine.lock:
                 engine.subscription.unsubscribe()
                 self._steps.listener = None
-            # After the change: while the old subscription stands, an exception must not lose them.
+            # After the change: if an exception prevents the change, they must not be lost.
             self._collector.held.clear()
             self._commits.done.clear()
             self._changed_subscription()
 
     def assign(self, wanted: List[TopicPartition]) -> None:
-        """Read these partitions, at least one, and no others, outside of the group."""
+        """Read exactly these partitions, at least one, without a membership in the group."""
         with self._guard:
             self._collector.stop_iterating()
             self._commits.commit_before_rebalance(default_seconds(self._options))
             engine = self._engine
             with engine.lock:
                 engine.subscription.assign_from_user(wanted)
-            # Others may have read on from there when a partition comes back.
+            # If a partition is assigned again later, another consumer may have read on meanwhile.
             self._commits.forget_marks(
                 self._commits.done.keys() - engine.subscription.assignment.keys()
             )
             self._changed_subscription()
 
     def assignment(self) -> Set[TopicPartition]:
-        """Return the partitions that are read now; from any thread."""
+        """Return the assigned partitions; from any thread."""
         engine = self._engine
         with engine.lock:
             return engine.subscription.meant()
@@ -448,7 +455,10 @@ class ModernConsumer:
     def left_after(
         self, partitions: Iterable[TopicPartition], assigned: Set[TopicPartition]
     ) -> Optional[List[TopicPartition]]:
-        """Return what incremental_unassign() leaves of an assignment; None if it names nothing."""
+        """Return the assignment that incremental_unassign() leaves; None if it changes nothing.
+
+        Raises: IllegalStateError after subscribe(); NotAssignedError.
+        """
         gone = set(as_partitions(partitions))
         if self._engine.subscription.subscription is not None:
             raise IllegalStateError('this consumer reads topics: subscribe() to others')
@@ -463,7 +473,7 @@ class ModernConsumer:
         engine, member = self._engine, self._engine.member
         engine.loop.call_threadsafe(engine.following.subscribed)
         if member is not None and member.error is not None:
-            # The change may cure it: the next poll is not to raise the old error.
+            # The change may clear the error, which the next poll() must not raise then.
             taken: List[bool] = []
             engine.loop.call_threadsafe(taken.append, True)
             engine.wait(lambda: taken, 1.0)
@@ -474,7 +484,7 @@ class ModernConsumer:
             self._engine.loop.run(member.leave(reason, seconds), seconds + 1.0)
 
     def group_metadata(self) -> ConsumerGroupMetadata:
-        """Return as which member records were returned last, for transactions."""
+        """Return group id, generation and member id as of the last poll, for transactions."""
         self._guard.check_open()
         engine = self._engine
         now, then = engine.identity(), self._returned_as
@@ -483,7 +493,7 @@ class ModernConsumer:
         return then._replace(state=now.state)
 
     def enforce_rebalance(self, reason: str) -> None:
-        """Let the group share its partitions again with the next poll()."""
+        """Request a rebalance of the group, with the next poll()."""
         self._guard.check_open()
         member = self._engine.member
         if member is None or not self._engine.subscription.partitions_auto_assigned():
@@ -493,7 +503,7 @@ class ModernConsumer:
     # ------------------------------------------------------------ positions
 
     def position(self, partition: TopicPartition, timeout_ms: Any) -> Optional[int]:
-        """Return the offset of the next record to be returned, looked up if it is not known."""
+        """Return the offset of the next record to be returned; look it up if it is not known."""
         check_partition(partition)
         seconds = seconds_of(timeout_ms, default_seconds(self._options))
         with self._guard:
@@ -523,7 +533,7 @@ class ModernConsumer:
             return found
 
     def lag(self, partition: TopicPartition) -> Optional[int]:
-        """Return how many offsets are after the position, as of the last fetch."""
+        """Return the number of offsets from the position to the end, as of the last fetch."""
         check_partition(partition)
         self._guard.check_open()
         self._collector.sync()
@@ -533,7 +543,7 @@ class ModernConsumer:
         return lag
 
     def offsets(self, group: Optional[str]) -> Any:
-        """Return what is known of each partition, in the maps of 0.9.5."""
+        """Return the known offsets of each partition, in the maps of 0.9.5."""
         self._collector.sync()
         engine, columns = self._engine, dict.fromkeys(('fetch', 'highwater', 'commit', 'task_done'))
         if group is not None and group not in columns:
@@ -556,7 +566,7 @@ class ModernConsumer:
         return maps if group is None else maps[group]
 
     def seek(self, partition: TopicPartition, offset: Any) -> None:
-        """Go on at an offset with the next poll()."""
+        """Set the offset from which the next poll() reads."""
         check_partition(partition)
         target = offset
         if isinstance(offset, OffsetAndMetadata):
@@ -566,7 +576,7 @@ class ModernConsumer:
         self._move([partition], lambda subscription: subscription.seek(partition, target))
 
     def seek_to(self, partitions: Iterable[TopicPartition], strategy: str) -> None:
-        """Go on at the first offset or the end, 'earliest' or 'latest', looked up when needed."""
+        """Seek to the first offset ('earliest') or the end ('latest'), looked up when needed."""
         wanted = self._assigned(partitions)
 
         def move(subscription: SubscriptionState) -> None:
@@ -576,7 +586,7 @@ class ModernConsumer:
         self._move(wanted, move)
 
     def seek_to_committed(self, partitions: Iterable[TopicPartition]) -> None:
-        """Go on at the committed offset, or as the option auto_offset_reset says."""
+        """Seek to the committed offset, or according to auto_offset_reset if there is none."""
         wanted, commits = self._assigned(partitions), self._engine.commits
         if commits is None:
             raise IllegalStateError('seek_to_committed() needs the option group_id')
@@ -595,7 +605,7 @@ class ModernConsumer:
         self._move(wanted, move)
 
     def skip_corrupt(self, partition: Optional[TopicPartition]) -> Tuple[TopicPartition, int]:
-        """Give up the batch that could not be read; return its partition and what follows it."""
+        """Skip the batch that could not be read; return its partition and the offset after it."""
         fetch, of = self._collector.failed, '' if partition is None else ' of ' + where(partition)
         if (
             fetch is None
@@ -611,7 +621,7 @@ class ModernConsumer:
         wanted = check_partitions(partitions)
         self._guard.check_open()
         if not wanted:
-            with self._engine.lock:  # a topic of a pattern may be assigned in a turn
+            with self._engine.lock:  # a turn of the loop may assign topics that a pattern matched
                 wanted = sorted(self._engine.subscription.meant())
             if not wanted:
                 raise NotAssignedError('no partitions are assigned')
@@ -635,7 +645,7 @@ class ModernConsumer:
     # ------------------------------------------------------------ pauses
 
     def change_pause(self, partitions: Iterable[TopicPartition], pauses: bool) -> None:
-        """Return nothing of these partitions, or return their records again."""
+        """Pause or resume partitions. Raises KeyError for one that is not assigned."""
         wanted = check_partitions(partitions)
         with self._guard:
             self._guard.check_open()
@@ -662,7 +672,7 @@ class ModernConsumer:
     # ------------------------------------------------------------ the end
 
     def close(self, autocommit: bool, timeout_ms: Any) -> None:
-        """Commit if that is automatic, leave the group unless static, and end the engine."""
+        """Commit if commits are automatic, leave the group unless static, and close the engine."""
         if timeout_ms is None:
             self._close(
                 autocommit, min(default_seconds(self._options), _CLOSE_SECONDS), _LEAVE_SECONDS
@@ -675,16 +685,16 @@ class ModernConsumer:
         engine = self._engine
         if self._guard.is_closed:
             if self._is_interrupted_closing():
-                with self._guard:  # not while another thread is at it
+                with self._guard:  # raises while another thread is closing
                     self._end(0.5)
             return
-        if os.getpid() != self._pid:  # the child of a fork: everything belongs to the parent
+        if os.getpid() != self._pid:  # in a forked child: the connections belong to the parent
             self._guard.is_closed = True
             return
         deadline = self._now() + seconds
-        with contextlib.ExitStack() as at_last, self._guard:  # whatever a callback raises
+        with contextlib.ExitStack() as at_last, self._guard:  # runs even if a callback raises
             if self._closing is not None and not self._is_interrupted_closing():
-                return  # a listener that is told of the end calls close() too
+                return  # a listener called inside close() calls close() too
             closing = self._closing = object()  # noqa: F841 - found by _is_interrupted_closing()
             if engine.figures is not None:
                 at_last.enter_context(CleanUp(engine.figures.metrics.close))
@@ -697,11 +707,11 @@ class ModernConsumer:
                 self._guard.is_closed = True
                 self._siblings.close()
                 self._iteration.records = iter(())
-                self._iteration.last_next = None  # whose frame may refer to the consumer
+                self._iteration.last_next = None  # its frame may refer to the consumer
                 self._end(max(0.5, deadline - self._now()))
 
     def _end(self, seconds: float) -> None:
-        """Close the connections, and call the callbacks of commits that were not answered."""
+        """Close the connections, and call the callbacks of commits without a response."""
         self._engine.close(seconds)
         text = 'the consumer was closed before the commit was answered: it may be stored or not'
         self._commits.fail_pending(ConsumerClosedError(text))
@@ -712,18 +722,16 @@ class ModernConsumer:
             log_program_error(log, error, 'a callback of a commit failed')
 
     def _is_interrupted_closing(self) -> bool:
-        """Return True if an exception has ended a call of close() before its end."""
+        """Return True if an exception ended close() before it was complete."""
         return self._closing is not None and not is_in_call('closing', self._closing)
 
     def _finish(self, autocommit: bool, deadline: float, to_leave: float) -> None:
-        """Commit and leave the group; errors of brokers are logged.
-
-        The commit of a member that joins has to wait for the others: leaving has its own share of
-        the time, or the group would wait for a member that is gone.
-        """
+        """Commit and leave the group; errors of brokers are logged."""
         self._collector.stop_iterating()
         subscription = self._engine.subscription
         left = deadline - self._now()
+        # A share of the time is kept for leaving: during a rebalance the commit may wait for the
+        # other members until its time-out, and the group would then wait for a member that is gone.
         kept = min(max(0.1, left / 4), _LEAVE_SECONDS)
         if autocommit:
             self._commits.commit_before_rebalance(left - kept)
@@ -742,7 +750,7 @@ class ModernConsumer:
 
 
 def _auto_commit(options: Any, engine: Engine) -> Optional[AutoCommit]:
-    """Return when to commit automatically; None for never."""
+    """Return the schedule of automatic commits; None if they are off, or offsets not stored."""
     if not options['enable_auto_commit'] or engine.commits is None:
         return None
     return AutoCommit(

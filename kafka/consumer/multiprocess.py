@@ -1,8 +1,8 @@
 """MultiProcessConsumer: the consumer of 0.9.5 that reads the partitions of a topic in processes.
 
-Owns which process reads what and from where, what the processes do, and the handing out of what
-they bring. How processes are started, watched and ended, and how messages come from them, is
-``blocking/worker_processes.py``; offsets and commits are ``base.py``.
+It divides the partitions among the processes, runs a SimpleConsumer in each, and returns the
+messages that they send. ``blocking/worker_processes.py`` starts, monitors and ends the processes
+and transports the messages; ``base.py`` keeps and commits the offsets.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ if TYPE_CHECKING:
 log = logging.getLogger('kafka.consumer.multiprocess')
 
 QUEUE_SIZE = 1024
-# How many messages a process sends at once.
+# The most messages that a process sends at once.
 BATCH_SIZE = 128
-# Iteration ends when nothing has come for so long.
+# Iteration ends after this time without a message.
 ITER_WAIT_SECONDS = 1.0
 START_WAIT_SECONDS = 0.1
 FETCH_SECONDS = FETCH_MAX_WAIT_TIME / 1000
@@ -59,10 +59,10 @@ Item = Tuple[int, Any]
 
 
 class Events(NamedTuple):
-    """The flags by which a MultiProcessConsumer directs its processes (0.9.5).
+    """The flags by which a MultiProcessConsumer controls its processes (0.9.5).
 
     start: set by the first call that wants messages; nothing is fetched before. pause: nothing is
-    fetched while it is set. exit: set by stop(); the processes leave.
+    fetched while it is set. exit: set by stop(); the processes end.
     """
 
     start: Flag
@@ -71,7 +71,7 @@ class Events(NamedTuple):
 
 
 def _takes_auto_commit_fourth(init: Callable[..., None]) -> Callable[..., None]:
-    """Let auto_commit stand where the first 0.9 releases had it, before there was partitions."""
+    """Accept auto_commit as fourth argument, as the first 0.9 releases did before `partitions`."""
 
     @functools.wraps(init)
     def __init__(
@@ -88,28 +88,28 @@ class MultiProcessConsumer(Consumer):
     """Consume the partitions of a topic in several processes at once (0.9.5).
 
     Arguments: client, group, topic, partitions, auto_commit, auto_commit_every_n and
-    auto_commit_every_t as Consumer has them. A bool in the place of partitions is auto_commit, as
-    in the first 0.9 releases.
-        num_procs: how many processes; of n processes each gets every n-th partition.
-        partitions_per_proc: how many partitions a process may have; more than 0 overrides
-            num_procs.
-        simple_consumer_options: further options of SimpleConsumer, for those in the processes.
+    auto_commit_every_t as Consumer. A bool in the place of partitions is auto_commit, as in the
+    first 0.9 releases.
+        num_procs: the number of processes; of n processes each reads every n-th partition.
+        partitions_per_proc: the most partitions of a process; more than 0 overrides num_procs.
+        simple_consumer_options: further options of the SimpleConsumers in the processes.
 
-    Processes are forked where the platform can, unless the program has set another start method of
-    multiprocessing; then client, topic and options are pickled. In no case is the main module
-    imported again. Each process has connections of its own, commits nothing, and tries again after
-    an error: after 1, 2, 4 … 60 s. One that dies is started again where its messages end, when the
-    consumer is asked for more; the log tells. Processes never outlive the program.
+    Processes are forked where the platform supports it, unless the program has set another start
+    method of multiprocessing; then client, topic and options are pickled. The main module is never
+    imported again. Each process has its own connections and commits nothing; after an error it
+    retries after 1, 2, 4 … 60 s. A process that dies is started again, at the offsets after the
+    messages it has sent, when a call needs more messages; this is logged. Processes never outlive
+    the program.
 
-    What was fetched in excess stays for the next call, and is not committed; it is at most some
-    hundred messages per process. A program that writes to offsets makes the processes go on there.
+    Messages fetched in excess stay for the next call and are not committed, at most some hundred
+    per process. If a program assigns to offsets, the processes continue there.
 
-    Attributes: queue: what the processes have sent, (partition, message) pairs, read as a
-    queue.Queue; events: the Events; size: its value is how many messages the call under way
+    Attributes: queue: the (partition, message) pairs that the processes have sent, read like a
+    queue.Queue; events: the Events; size: its value is the number of messages that the current call
     wants; procs: the processes.
 
     Raises: TypeError or ValueError naming a wrong argument, or one that cannot be sent to a process
-    that is not forked; OSError when no process can be started; otherwise as Consumer.
+    that is not forked; OSError if no process can be started; otherwise as Consumer.
     """
 
     @_takes_auto_commit_fourth
@@ -130,7 +130,7 @@ class MultiProcessConsumer(Consumer):
         self._num_procs, self._partitions_per_proc = _checked_sizes(num_procs, partitions_per_proc)
         self._method = start_method()
         self.size = multiprocessing.get_context(self._method).RawValue('i', 0)
-        self._taken: List[Item] = []  # by the call under way, and not in offsets yet
+        self._taken: List[Item] = []  # by the current call, and not counted in offsets yet
         super().__init__(
             client,
             group,
@@ -151,7 +151,7 @@ class MultiProcessConsumer(Consumer):
 
     @property
     def procs(self) -> List[Any]:
-        """The processes; one that died is replaced by the one that was started for it."""
+        """The processes; one that died is replaced by its successor."""
         return self.queue.processes
 
     # ------------------------------------------------------------ the processes
@@ -165,7 +165,7 @@ class MultiProcessConsumer(Consumer):
         if self._partitions_per_proc:
             count = math.ceil(len(known) / self._partitions_per_proc)
         self._shares = [known[index::count] for index in range(count)]
-        # The offsets as this class knows them; the program may write others.
+        # The offsets that this class has set; the program may have assigned others since.
         self._followed = dict(self.offsets)
         self.queue = Crew(
             consume, self._arguments, count, QUEUE_SIZE, self.events.exit, self._method
@@ -176,7 +176,7 @@ class MultiProcessConsumer(Consumer):
         self.queue.start()
 
     def _arguments(self, index: int) -> Tuple[Any, ...]:
-        """Return what a process needs to go on behind what it has sent."""
+        """Return the arguments of consume() for a process: it starts after the messages sent."""
         with self.commit_lock:  # the timer's thread may be using the client
             client = self.client.copy()
         positions = {p: self.offsets.get(p, 0) for p in self._shares[index]}
@@ -186,9 +186,9 @@ class MultiProcessConsumer(Consumer):
         return client, self.topic, positions, self.events, self._options
 
     def _direct(self) -> None:
-        """Let the processes fetch, and go on where the program has written other offsets."""
+        """Let the processes fetch, and restart those whose offsets the program has changed."""
         if self._owner != os.getpid():
-            # The program has forked: what the processes send is for its other half.
+            # The program has forked: the messages of these processes belong to the parent.
             self._take_over()
             self._start_helpers()
         self.events.start.set()
@@ -200,10 +200,10 @@ class MultiProcessConsumer(Consumer):
             if moved.intersection(share):
                 log.debug('topic=%s: process %d goes to new offsets', shown(self.topic), index)
                 self.queue.restart(index, functools.partial(_is_of, share))
-        self._followed = followed  # last: if this is interrupted, it is done once more
+        self._followed = followed  # last: after an interruption all of this is done again
 
     def _put_back(self) -> None:
-        """Let the processes go back to before a call that an exception ended."""
+        """Restore the offsets of before a call that was ended by an exception."""
         former = self._before
         if former is None or is_in_call('before', former):
             return
@@ -213,15 +213,14 @@ class MultiProcessConsumer(Consumer):
         self._before = None
 
     def stop(self) -> None:
-        """End the processes, stop committing by time, and commit once more if there was a timer.
+        """End the processes and the timer, and commit once more if there was a timer.
 
-        Harmless when called again. In a process that the program has forked it leaves the processes
-        of the other alone.
+        May be called again. In a forked process it does not end the processes of the parent.
         """
         self.queue.end()
         super().stop()
 
-    # ------------------------------------------------------------ handing out
+    # ------------------------------------------------------------ returning messages
 
     def _next(self, seconds: Optional[float]) -> Optional[Item]:
         try:
@@ -231,9 +230,9 @@ class MultiProcessConsumer(Consumer):
         return item
 
     def __iter__(self) -> Iterator[Any]:
-        """Yield message after message, without its partition; end when none came for 1 s.
+        """Yield the messages, without their partitions; end after 1 s without a message.
 
-        That second begins when all processes have asked for messages once.
+        That second begins after each process has fetched once.
         """
         while True:
             self._put_back()
@@ -250,7 +249,7 @@ class MultiProcessConsumer(Consumer):
             self.offsets[partition] = self._followed[partition] = message.offset + 1
             self.count_since_commit += 1
             self._auto_commit()
-            self._before = None  # the last step: an exception before it lets the message come again
+            self._before = None  # last: after an exception before this the message is read again
             yield message
 
     def get_messages(
@@ -258,11 +257,11 @@ class MultiProcessConsumer(Consumer):
     ) -> List[Any]:
         """Return up to count messages.
 
-        Arguments: count: how many at most; block: True to wait until all came, an int to wait until
-        that many came, False to take what is there; timeout: how many seconds the call may take
-        altogether, None for any number.
-        Raises: TypeError or ValueError naming a wrong argument. What brokers report is retried and
-        logged by the processes.
+        Arguments: count: the most messages to return; block: True to wait for all of them, an int
+        to wait for that many, False to return the available ones; timeout: seconds for the whole
+        call, None for no limit.
+        Raises: TypeError or ValueError naming a wrong argument. Errors of brokers are not raised:
+        the processes log them and retry.
         """
         count = whole_number(count, 'count')
         if not isinstance(block, bool):
@@ -299,11 +298,11 @@ class MultiProcessConsumer(Consumer):
                 break
             taken.append(item)
         if wanted <= 0 < count:
-            # As long as the fetch of a SimpleConsumer that does not wait may take.
+            # As long as a fetch of SimpleConsumer with block=False may take.
             starting = self.queue.is_starting()
             item = self._next(FETCH_DEFAULT_BLOCK_TIMEOUT if starting else FETCH_SECONDS)
             taken += [] if item is None else [item]
-        # What is there by now, however much more the processes may bring meanwhile.
+        # The messages available now, not those that arrive during this loop.
         for _ in range(min(count - len(taken), self.queue.qsize())):
             item = self._next(0.0)
             if item is None:
@@ -345,11 +344,11 @@ def consume(
     events: Events,
     options: Dict[str, Any],
 ) -> None:
-    """Send the messages of some partitions to the parent until it is time to leave.
+    """Send the messages of some partitions to the parent until the process has to end.
 
-    Arguments: link: to the parent; client: one that nobody else uses; topic: in the client's
-    spelling; positions: {partition: offset to begin at}; events: those of the parent; options: of
-    SimpleConsumer.
+    Arguments: link: to the parent; client: used by this process alone; topic: of the type that the
+    client uses; positions: {partition: offset to begin at}; events: those of the parent; options:
+    of SimpleConsumer.
     """
     consumer: Optional[SimpleConsumer] = None
     pause = 1
@@ -381,7 +380,7 @@ def consume(
 def _consumer(
     client: BlockingClient, topic: Any, positions: Dict[int, int], options: Dict[str, Any]
 ) -> SimpleConsumer:
-    """Return a consumer that begins at the given positions and, without a group, never commits."""
+    """Return a consumer that begins at the positions; without a group it never commits."""
     consumer = SimpleConsumer(
         client,
         None,
@@ -399,10 +398,10 @@ def _consumer(
 
 
 def _batches(consumer: SimpleConsumer, link: Link, events: Events) -> Iterator[List[Item]]:
-    """Yield what each round of fetches brings, until it is time to leave."""
+    """Yield a list of messages after each fetch, maybe empty, until the process has to end."""
     while not link.leaving() and not events.start.wait(1):
         pass
-    block = False  # the first round tells at once what is there
+    block = False  # the first fetch returns at once: iteration of the parent waits for it
     while not link.leaving():
         if events.pause.is_set():
             link.rest(FULL_QUEUE_WAIT_TIME_SECONDS)

@@ -1,12 +1,13 @@
-"""The requests that give assigned partitions a position: committed offsets, resets, validations.
+"""OffsetsRequestManager: finds the positions of assigned partitions.
 
-The engine of a consumer makes one. look() and all responses run in turns of the loop; the
-subscription and the errors are read under the consumer's lock. Validation follows KIP-320.
+It looks up committed offsets, resets and validates positions. The engine of a consumer makes one.
+look() and all responses run in turns of the loop; the subscription and the errors are read under
+the consumer's lock. Validation follows KIP-320.
 
-At most one request at a time goes to each node, and one to the coordinator, each for all partitions
-that need it then: partitions assigned together get their positions together. A failed request is
-repeated after a back-off of its own. An error that only the program can fix is kept, and
-take_error() returns it once per call; the request is repeated meanwhile, which clears the error
+At most one request of each kind at a time goes to a node, and one to the coordinator, for all
+partitions that need it then: partitions assigned together get their positions together. After a
+failed request each partition backs off. An error that only the program can fix is kept, and
+take_error() returns it once per call; the request is retried meanwhile, and the error is cleared
 when it succeeds.
 """
 
@@ -66,7 +67,7 @@ log = logging.getLogger(__name__)
 FetchCommitted = Callable[[List[TopicPartition]], Awaitable['FetchedOffsets']]
 
 
-#: What a membership that goes on cures; the partition may be another's by then.
+#: Errors that end when the member has joined again, maybe without the partition.
 _OF_A_MEMBER = (
     IllegalGenerationError,
     RebalanceInProgressError,
@@ -76,7 +77,7 @@ _OF_A_MEMBER = (
 
 
 class _Trouble(NamedTuple):
-    """The back-off after a failed request; void once the token of the partition changes."""
+    """The back-off after a failed request; it ends when the token of the partition changes."""
 
     token: int
     failures: int
@@ -127,8 +128,8 @@ class OffsetsRequestManager:
         self._standing: Dict[TopicPartition, Tuple[int, KafkaError]] = {}
         self._empty: Dict[
             TopicPartition, int
-        ] = {}  # token, if no record is as recent as the policy says
-        self._awaited_epochs: Dict[TopicPartition, float] = {}  # time of the refresh before
+        ] = {}  # the token, if no record is as recent as a ByDuration policy says
+        self._awaited_epochs: Dict[TopicPartition, float] = {}  # time of the last metadata then
         self._tables: Tuple[Dict[TopicPartition, Any], ...] = (
             self._troubles,
             self._standing,
@@ -140,7 +141,7 @@ class OffsetsRequestManager:
         self._timer: Optional[Timer] = None
         self._is_closed = False
         self._needs_refresh = self._has_news = self._will_compare = False
-        self._notes: List[Tuple[Any, ...]] = []  # to be logged
+        self._notes: List[Tuple[Any, ...]] = []  # log lines to write without the lock
         pool.cluster.add_listener(self._on_metadata)
 
     def __repr__(self) -> str:
@@ -155,25 +156,26 @@ class OffsetsRequestManager:
     def take_error(self) -> Optional[KafkaError]:
         """Return an error for poll() to raise, or None.
 
-        Each call begins with another partition. A seek, an assignment or a commit of the program
-        ends the error of a partition; those of held partitions are not returned. Takes the lock.
+        Successive calls return the errors of different partitions in turn. A seek, an assignment
+        or a commit of the program clears the error of a partition. Errors of partitions held by a
+        rebalance are not returned. Takes the lock.
         """
         with self._lock:
             found = self._first_error()
             if found is None:
                 return None
-            self._standing[found] = self._standing.pop(found)  # at the end
+            self._standing[found] = self._standing.pop(found)  # moves it to the end
             return self._standing[found][1]
 
     def has_error(self) -> bool:
-        """Return True if take_error() would return one, without taking its turn. Takes the lock."""
+        """Return True if take_error() would return an error; the order stays. Takes the lock."""
         if not self._standing:
             return False
         with self._lock:
             return self._first_error() is not None
 
     def _first_error(self) -> Optional[TopicPartition]:
-        """Return the first partition with an error to raise; forget errors that have ended."""
+        """Return the first partition with an error to raise; remove outdated errors."""
         for partition, (token, _) in list(self._standing.items()):
             state = self._subscription.assignment.get(partition)
             if state is None or state.token != token:
@@ -183,7 +185,7 @@ class OffsetsRequestManager:
         return None
 
     def error_of(self, partition: TopicPartition) -> Optional[KafkaError]:
-        """Return the error that keeps a partition from having a position. Takes the lock."""
+        """Return the error because of which a partition has no position. Takes the lock."""
         with self._lock:
             token, error = self._standing.get(partition, (0, None))
             state = self._subscription.assignment.get(partition)
@@ -192,7 +194,7 @@ class OffsetsRequestManager:
     # ------------------------------------------------------------ in turns of the loop
 
     def look(self) -> None:
-        """Send the requests that are needed now; cheap if there are none."""
+        """Send the requests that are needed now; cheap if none is needed."""
         if self._is_closed:
             return
         with self._lock:
@@ -207,7 +209,7 @@ class OffsetsRequestManager:
         self._tell()
 
     def _tell(self) -> None:
-        """Do, without the lock, what was decided under it."""
+        """Refresh metadata, log, and call on_change, without the lock, as decided under it."""
         if self._needs_refresh:
             self._needs_refresh = False
             self._pool.refresh()
@@ -236,7 +238,7 @@ class OffsetsRequestManager:
             self._timer = self._loop.call_later(time - self._loop.time(), self.look)
 
     def _note_assignment(self) -> None:
-        """Forget partitions that are not assigned any more, and note the ids of new topics."""
+        """Remove partitions that are not assigned any more, and store the ids of new topics."""
         assignment = self._subscription.assignment
         self._seen_version = self._subscription.version
         for table in self._tables:
@@ -268,7 +270,7 @@ class OffsetsRequestManager:
         return owed, next_at, leaderless
 
     def _add(self, owed: _Owed, partition: TopicPartition, state: TopicPartitionState) -> bool:
-        """Add the request of a partition; return False if it needs an unknown leader."""
+        """Add the request of a partition; return False if it needs a leader that is not known."""
         if state.phase is Phase.INITIALIZING:
             if self._fetch_committed is not None:
                 owed.committed[partition] = state.token
@@ -300,7 +302,7 @@ class OffsetsRequestManager:
             state.await_reset(self._subscription.default_reset)
         elif self._fetch_committed is None:
             state.await_reset(NONE)
-        else:  # another member, or the program, may commit one
+        else:  # retried: another member, or the program, may commit an offset
             self._stand(partition, state.token, NoOffsetForPartitionError(partition))
 
     def _time(self, partition: TopicPartition, state: TopicPartitionState) -> int:
@@ -312,15 +314,16 @@ class OffsetsRequestManager:
     def _add_validation(
         self, owed: _Owed, partition: TopicPartition, state: TopicPartitionState, leader: int
     ) -> bool:
-        """Add a validation, or skip it if brokers do not support it.
+        """Add a validation, or skip it if a leader epoch is unknown.
 
-        An epoch newer than the known one is waited for, for one refresh of the metadata; it may be
-        that of a deleted topic of the same name.
+        Returns: False to refresh the metadata first.
         """
         epoch = self._pool.cluster.leader_epoch_for_partition(partition)
         if epoch is not None and epoch >= 0:
             refreshed_at = self._pool.cluster.refreshed_at
             if state.fetch_epoch > epoch:
+                # The metadata are outdated: wait for one refresh. Not longer, because the epoch may
+                # be that of a deleted topic of the same name.
                 since = self._awaited_epochs.setdefault(partition, refreshed_at)
                 if since == refreshed_at:
                     return False
@@ -334,7 +337,7 @@ class OffsetsRequestManager:
             owed.validations.setdefault(leader, {})[partition] = validation
         return True
 
-    # ------------------------------------------------------------ asking
+    # ------------------------------------------------------------ sending
 
     def _ask(self, owed: _Owed) -> None:
         if owed.committed:
@@ -352,12 +355,15 @@ class OffsetsRequestManager:
         tokens: Dict[TopicPartition, int],
         coroutine: Coroutine[Any, Any, None],
     ) -> None:
-        """Begin to ask, unless the same one is being asked; then that is done when it answers."""
+        """Start a request, unless one of the same kind is in flight to the node.
+
+        look() is called after each response, and then starts the one that was not started.
+        """
         if key in self._asking:
             coroutine.close()
             return
         for partition, token in tokens.items():
-            self._fail(partition, token)  # until there is an answer
+            self._fail(partition, token)  # a back-off until a response clears it
         self._asking[key] = task = self._loop.spawn(coroutine)
 
         def end(task: Task[None]) -> None:
@@ -372,7 +378,7 @@ class OffsetsRequestManager:
         task.add_done_callback(end)
 
     def _fail(self, partition: TopicPartition, token: int) -> None:
-        """Note that a partition is not to be asked about again at once."""
+        """Let a partition back off, longer after each failure in a row."""
         known = self._troubles.get(partition)
         failures = known.failures if known is not None and known.token == token else 0
         self._put_off(partition, token, failures + 1)
@@ -382,27 +388,27 @@ class OffsetsRequestManager:
         self._troubles[partition] = _Trouble(token, failures, not_before)
 
     def _stand(self, partition: TopicPartition, token: int, error: KafkaError) -> None:
-        """Let the program hear of an error. The same one keeps its place."""
+        """Keep an error for take_error(). If it is there already, its turn does not change."""
         known = self._standing.get(partition)
         if known is None or known[0] != token or known[1] != error:
             self._standing[partition] = token, error
             self._has_news = True
 
     def _settled(self, partition: TopicPartition) -> None:
-        """Forget what has troubled a partition that has its position now."""
+        """Clear back-off and errors of a partition that has its position now."""
         for table in self._tables:
             table.pop(partition, None)
         self._has_news = True
 
-    # ------------------------------------------------------------ answers
+    # ------------------------------------------------------------ responses
 
     def _state(self, partition: TopicPartition, token: int) -> Optional[TopicPartitionState]:
-        """Return a partition's state, None if what was asked for it matters no more."""
+        """Return a partition's state; None if the response is stale."""
         state: Optional[TopicPartitionState] = self._subscription.assignment.get(partition)
         return state if state is not None and state.token == token else None
 
     def _not_answered(self, partition: TopicPartition, token: int, error: KafkaError) -> None:
-        """Take an error that may pass: who leads may be another by now."""
+        """Handle a retriable error: back off, and refresh the metadata for a new leader."""
         trouble = self._troubles.get(partition)
         if trouble is not None and trouble.token == token:
             self._put_off(partition, token, trouble.failures)
@@ -411,7 +417,7 @@ class OffsetsRequestManager:
         self._notes.append((logging.DEBUG, text, *partition, error))
 
     def _refused(self, partition: TopicPartition, token: int, error: KafkaError) -> None:
-        """Take an error that stays unless somebody acts."""
+        """Handle an error that does not end by itself: retry, and keep it for the program."""
         self._not_answered(partition, token, error)
         if self._state(partition, token) is not None:
             self._stand(partition, token, error)
@@ -471,7 +477,7 @@ class OffsetsRequestManager:
         self._tell()
 
     def _note_epoch(self, partition: TopicPartition, epoch: Optional[int]) -> None:
-        """Learn who leads now where an answer tells of a newer epoch."""
+        """Refresh the metadata if a response has a newer leader epoch."""
         known = self._pool.cluster.leader_epoch_for_partition(partition)
         if epoch is not None and known is not None and 0 <= known < epoch:
             self._needs_refresh = True
@@ -516,7 +522,11 @@ class OffsetsRequestManager:
         end: EpochEnd,
         verdict: ValidationOutcome,
     ) -> None:
-        """Do what the policy says where the log has lost what was read."""
+        """Handle a truncation below the position: reset by policy, or keep the error.
+
+        With a policy, the position moves to where the logs diverge if that is known. Without one,
+        LogTruncationError is kept for the program.
+        """
         is_known = verdict is ValidationOutcome.TRUNCATED
         text = 'the log of %s-%d was cut below the position %d (epoch %d): it goes its own way %s'
         where = 'from offset %d on (epoch %d)' % (end.end_offset, end.epoch)
@@ -533,16 +543,16 @@ class OffsetsRequestManager:
         else:
             state.await_reset(self._subscription.default_reset)
 
-    # ------------------------------------------------------------ what the cluster tells
+    # ------------------------------------------------------------ metadata
 
     def _on_metadata(self, cluster: ClusterMetadata) -> None:
-        """Compare, when the answer has been taken over."""
+        """Call _compare() in the next turn, once all of the new metadata is in place."""
         if not self._will_compare:
             self._will_compare = True
             self._loop.call_soon(self._compare)
 
     def _compare(self) -> None:
-        """Note other leaders, and topics that were made anew; then go on with what waits."""
+        """Note new leaders and topics that were created again; then call look()."""
         self._will_compare = False
         if self._is_closed:
             return
@@ -563,7 +573,7 @@ class OffsetsRequestManager:
         self.look()
 
     def _begin_anew(self, topic: str) -> None:
-        """Forget positions in a log that is no more: the topic was deleted and made again."""
+        """Reset the positions in a topic that was deleted and created again."""
         text = 'topic %s was made anew: positions in the old one are of no use'
         self._notes.append((logging.WARNING, text, topic))
         for partition, state in self._subscription.assignment.items():

@@ -1,7 +1,7 @@
-"""The single-thread guard of a consumer: one thread at a time may be inside, and none once closed.
+"""The single-thread guard of a consumer: one thread at a time may be inside its methods.
 
-Entered by each public call of a modern KafkaConsumer except wakeup() and assignment(). Calls of the
-same thread may nest: a listener commits while poll() goes on.
+The public methods of a modern KafkaConsumer enter it, except wakeup() and assignment(). Calls of
+the same thread may nest: a listener may commit inside poll().
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ __all__ = ['OneThread']
 
 
 class OneThread:
-    """A context manager that lets one thread in, any number of times.
+    """A reentrant context manager for one thread at a time.
 
-    Its users keep it as their attribute ``_guard``, by which their frames are recognized.
+    The objects that use it keep it in their attribute ``_guard``, by which their frames are
+    recognised.
 
     Attributes: is_closed: whether the consumer is closed.
     """
@@ -27,9 +28,9 @@ class OneThread:
     __slots__ = ('_depth', '_inside', 'is_closed')
 
     def __init__(self) -> None:
-        # The thread that is inside, by one key: the thread that sets it first is in, atomically. An
-        # exception may come between any two lines and leave it set: a thread that finds it looks at
-        # the stack of the other.
+        # One key, 'thread': the id of the thread inside. setdefault() is atomic. An asynchronous
+        # exception may come between any two lines and leave the key set; a thread that finds it
+        # therefore inspects the stack of the other thread.
         self._inside: Dict[str, int] = {}
         self._depth = 0
         self.is_closed = False
@@ -60,15 +61,15 @@ class OneThread:
         self._depth += 1
 
     def is_used(self) -> bool:
-        """Return True if a thread is inside now."""
+        """Return True if a thread is inside."""
         thread = self._inside.get('thread')
         return thread is not None and self._is_inside(thread)
 
     def _is_inside(self, thread: int) -> bool:
-        """Return False if a thread has left by an exception that prevented __exit__()."""
+        """Return False if an exception kept a thread from running __exit__() on its way out."""
         frames = sys._current_frames()
         if threading.get_ident() not in frames:
-            return True  # a greenlet's id, under gevent: its frames cannot be seen
+            return True  # under gevent ids are those of greenlets, whose frames are not listed
         frame = frames.get(thread)
         while frame is not None:
             names = frame.f_locals

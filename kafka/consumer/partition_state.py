@@ -31,10 +31,10 @@ __all__ = [
 class Phase(enum.Enum):
     """How the position of a partition is known. Only FETCHING partitions are fetched."""
 
-    INITIALIZING = 'initializing'  # not at all: what was committed has to be asked for
+    INITIALIZING = 'initializing'  # unknown: the committed offset has to be looked up
     FETCHING = 'fetching'
-    AWAIT_RESET = 'awaiting a reset'  # by the policy: ListOffsets has to be asked
-    AWAIT_VALIDATION = 'awaiting validation'  # the log may have been cut: OffsetForLeaderEpoch
+    AWAIT_RESET = 'awaiting a reset'  # by the policy, with ListOffsets
+    AWAIT_VALIDATION = 'awaiting validation'  # the log may be truncated: OffsetForLeaderEpoch
 
     __hash__ = object.__hash__
 
@@ -64,7 +64,7 @@ _BY_THE_PROGRAM = {
     _E.NEED_RESET: _P.AWAIT_RESET,
 }
 
-#: The next phase. An event that is not listed is a mistake of the caller or of this package.
+#: The next phase. An event that is not listed is an error of the caller or a bug of this package.
 TRANSITIONS: Mapping[Phase, Mapping[PositionEvent, Phase]] = {
     _P.INITIALIZING: {
         **_BY_THE_PROGRAM,
@@ -86,7 +86,7 @@ TRANSITIONS: Mapping[Phase, Mapping[PositionEvent, Phase]] = {
         _E.DOUBT: _P.AWAIT_VALIDATION,  # the leader has changed once more
         _E.VALIDATED: _P.FETCHING,
         _E.TRUNCATED: _P.FETCHING,
-        # What the former leader answered was on all replicas that were in sync.
+        # Records sent by the former leader were on all replicas in sync.
         _E.HAND_OUT: _P.AWAIT_VALIDATION,
         _E.FETCH: _P.AWAIT_VALIDATION,
     },
@@ -94,7 +94,7 @@ TRANSITIONS: Mapping[Phase, Mapping[PositionEvent, Phase]] = {
 
 
 class EpochEnd(NamedTuple):
-    """The answer of OffsetForLeaderEpoch: the last epoch not after the requested one, and its end.
+    """The response to OffsetForLeaderEpoch: the last epoch up to the requested one, and its end.
 
     Both are -1 if the leader does not know.
     """
@@ -103,7 +103,7 @@ class EpochEnd(NamedTuple):
     end_offset: int
 
 
-#: Number of moves, position, its epoch, and whether records were returned.
+#: Number of moves, position, its leader epoch, and whether records were returned since it moved.
 Place = Tuple[int, Optional[int], int, bool]
 
 
@@ -113,15 +113,15 @@ class Validation(NamedTuple):
     token: int
     offset: int  # the next to fetch
     epoch: int  # that of the last batch before it
-    leader: Optional[Tuple[int, int]]  # node and epoch of who is asked
+    leader: Optional[Tuple[int, int]]  # node and epoch of the leader
 
 
 class ValidationOutcome(enum.Enum):
     """The result of a validation."""
 
-    STALE = 'stale'  # it was about something else
+    STALE = 'stale'  # the position or the leader has changed meanwhile
     VALID = 'valid'
-    AGAIN = 'again'  # the records fetched ahead are void: the position itself has to be validated
+    AGAIN = 'again'  # the records fetched ahead are dropped: the position has to be validated
     TRUNCATED = 'truncated'  # records that were returned are no longer in the log
     UNDEFINED = 'undefined'  # the leader knows of no such epoch
 
@@ -150,10 +150,10 @@ class TopicPartitionState:
         reset_strategy: the policy of a pending reset, or None.
         paused: by the program; held: by a rebalance that has not ended; is_unsubscribed: its topic
             is not subscribed any more, and the group has not revoked it yet; stuck_token: the token
-            at the time when the next record could not be returned.
+            when the next record could not be returned.
         highwater, last_stable_offset, log_start_offset: of the last fetch, None before.
         committed: as last known, an OffsetAndMetadata.
-        current_leader: (node, epoch) that the position was seen or validated with.
+        current_leader: the (node, epoch) last noted by leader_changed().
         preferred_replica: the node to fetch from instead of the leader (KIP-392), or None;
             preferred_until: the time when that ends.
     """
@@ -210,10 +210,10 @@ class TopicPartitionState:
         self.preferred_replica: Optional[int] = None
         self.preferred_until = 0.0
         self._position: Optional[int] = None
-        # Whether the position may be committed although no record was returned from it: the program
-        # has sought there, or it follows from what the group has committed.
+        # Whether the position may be committed before a record was returned: the program has sought
+        # there, or it is the committed offset of the group.
         self._may_commit = False
-        # Whether records were returned since it was moved otherwise.
+        # Whether records were returned since the last seek or reset.
         self._has_returned = False
         self._partition = partition
         self._unsettled = unsettled
@@ -238,7 +238,7 @@ class TopicPartitionState:
             else '%s-%d' % (str(self._partition[0]), self._partition[1])
         )
 
-    # ------------------------------------------------------------ looking
+    # ------------------------------------------------------------ queries
 
     @property
     def position(self) -> Optional[int]:
@@ -247,7 +247,7 @@ class TopicPartitionState:
 
     @position.setter
     def position(self, offset: int) -> None:
-        """Move it. Raises IllegalStateError without a position (1.x)."""
+        """Seek to an offset. Raises IllegalStateError without a position (1.x)."""
         if not self.has_valid_position:
             raise IllegalStateError('%r has no position that could be moved: seek' % self)
         self.seek(offset)
@@ -264,7 +264,7 @@ class TopicPartitionState:
 
     def is_fetchable(self) -> bool:
         """Return True if records of it may be fetched now."""
-        # As is_suspended(), without its call: each poll asks.
+        # The same as is_suspended(), without the cost of a call: each poll comes here.
         waits = self.paused or self.held or self.is_unsubscribed
         return self.phase is Phase.FETCHING and not waits
 
@@ -316,7 +316,7 @@ class TopicPartitionState:
             self._note_change()
 
     def stick(self) -> None:
-        """Fetch no more until the next record is returned after all, or the position moves."""
+        """Stop fetching until the record is returned after all, or the position moves."""
         if not self.is_stuck:
             self.stuck_token = self.token
             self._note_change()
@@ -328,17 +328,17 @@ class TopicPartitionState:
         self._may_commit = True
 
     def await_reset(self, strategy: Any, by_program: bool = False) -> None:
-        """Drop the position until one is found.
+        """Drop the position until the reset policy finds one.
 
-        Arguments: strategy: as read_policy(); by_program: whether the program has sought there: the
-            offset may be committed once it is known.
+        Arguments: strategy: as read_policy(); by_program: whether the program asked for it, by
+            seek_to_beginning() or seek_to_end(): the offset may be committed once it is known.
         """
         self._go(PositionEvent.NEED_RESET)
         self._move(None, -1)
         self._may_commit = by_program
         self.reset_strategy = read_policy(strategy)
 
-    # ------------------------------------------------------------ answers to what was asked
+    # ------------------------------------------------------------ responses to lookups
 
     def begin_at(self, token: int, committed: OffsetAndMetadata) -> bool:
         """Begin at a committed offset; return False if the token has changed."""
@@ -352,7 +352,7 @@ class TopicPartitionState:
         return True
 
     def reset_to(self, token: int, offset: int) -> bool:
-        """Take the response to a reset; return False if the token has changed."""
+        """Begin at the offset that a reset has found; return False if the token has changed."""
         if token != self.token:
             return False
         self._go(PositionEvent.RESET)
@@ -373,7 +373,7 @@ class TopicPartitionState:
         return epoch >= 0 and self.doubt()
 
     def prefer(self, node: Optional[int], until: float = 0.0) -> None:
-        """Fetch from a node until some time, None: from the leader (KIP-392)."""
+        """Fetch from a node until a time; None: from the leader (KIP-392)."""
         self.preferred_replica, self.preferred_until = node, until
         self._note_change()
 
@@ -391,16 +391,16 @@ class TopicPartitionState:
         return Validation(self.token, self.fetch_offset, self.fetch_epoch, self.current_leader)
 
     def spare_validation(self, asked: Validation) -> bool:
-        """Go on without validation: brokers do not support it. False if it is stale."""
+        """Skip the validation: brokers do not support it. Return False if it is stale."""
         if asked != self.validation():
             return False
         self._go(PositionEvent.VALIDATED)
         return True
 
     def judge(self, asked: Validation, end: EpochEnd) -> ValidationOutcome:
-        """Take the response to a validation.
+        """Apply the response to a validation.
 
-        After TRUNCATED and UNDEFINED the position is as it was, for the policy to decide.
+        After TRUNCATED and UNDEFINED the position is unchanged; the reset policy decides.
         """
         if asked != self.validation():
             return ValidationOutcome.STALE
@@ -417,11 +417,11 @@ class TopicPartitionState:
         return ValidationOutcome.TRUNCATED if is_defined else ValidationOutcome.UNDEFINED
 
     def truncate(self, asked: Validation, end: EpochEnd) -> bool:
-        """Go back to where the log was truncated; return False if the validation is stale."""
+        """Move to where the log was truncated; return False if the validation is stale."""
         if asked != self.validation():
             return False
         self._go(PositionEvent.TRUNCATED)
-        may_commit = self.consumed_offset() is not None  # then the records before were returned
+        may_commit = self.consumed_offset() is not None  # the records before it were returned
         self._move(end.end_offset, end.epoch)
         self._may_commit = may_commit
         return True
@@ -442,7 +442,7 @@ class TopicPartitionState:
         self.passed_over(offset, epoch)
 
     def passed_over(self, offset: int, epoch: int = -1) -> None:
-        """Note that no record before an offset is left to return, as after aborted ones."""
+        """Note that no record before an offset is left, for example because they were aborted."""
         if self.phase is not Phase.FETCHING:
             self._go(PositionEvent.HAND_OUT)
         if self.stuck_token == self.token and offset != self._position:

@@ -1,6 +1,6 @@
-"""The partitions of a KafkaConsumer of 0.9.5: positions, high watermarks, marks, stored offsets.
+"""The partitions of a KafkaConsumer of 0.9.5: position, high watermark, mark, committed offset.
 
-Used by kafka.consumer.kafka_09. The four columns are those of its ``offsets()``. Pure.
+Used by kafka.consumer.kafka_09, whose ``offsets()`` returns these four columns. Pure.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from kafka.structs import TopicAndPartition
 
 
 class PartitionRow:
-    """One partition's row.
+    """The row of a partition.
 
     Attributes:
-        position: the offset to fetch next: that of the last message handed out, plus 1.
-        highwater: the offset after the last committed message of the log, None before a fetch.
-        committed: the offset that the group has stored, None for none or not known.
-        done: the offset of the message that was marked as done last, None for none.
-        hole: the last run of offsets, as (first, end), that holds no message. Compaction and the
-            markers of transactions leave such runs.
+        position: the offset to fetch next: that of the last returned message, plus 1.
+        highwater: the high watermark, None before a fetch.
+        committed: the committed offset of the group, None if unknown or nothing is committed.
+        done: the offset of the message that was marked last, None before a mark.
+        hole: the last range of offsets without a message, as (first, end). Compaction and the
+            control records of transactions leave such ranges.
     """
 
     __slots__ = ('committed', 'done', 'highwater', 'hole', 'position')
@@ -41,22 +41,23 @@ class PartitionRow:
         )
 
     def leaves_gap(self, offset: int) -> bool:
-        """Return True if marking a message skips messages, or repeats some marked before."""
+        """Return True if a mark at `offset` skips messages, or goes back before the last mark."""
         if self.done is None or offset == self.done + 1:
             return False
         return self.hole is None or self.hole != (self.done + 1, offset)
 
     def to_commit(self) -> Optional[int]:
-        """Return the offset after what is done; None when there is none, or it is stored."""
+        """Return the offset after the marked message; None if there is none or it is committed."""
         if self.done is None or self.done + 1 == self.committed:
             return None
         return self.done + 1
 
 
 class PartitionTable:
-    """The partitions that a consumer reads, in the order they were asked for.
+    """The partitions that a consumer reads, in the order of the arguments.
 
-    Arguments: positions: the offset to fetch first, of every partition; committed: the stored ones.
+    Arguments: positions: {partition: the first offset to fetch}; committed: {partition: committed
+    offset of the group}.
     """
 
     def __init__(
@@ -78,7 +79,7 @@ class PartitionTable:
         return '<PartitionTable %s>' % (self._rows,)
 
     def partitions(self) -> List[TopicAndPartition]:
-        """Return the partitions in their order."""
+        """Return the partitions, in order."""
         return list(self._rows)
 
     def get(self, key: TopicAndPartition) -> Optional[PartitionRow]:
@@ -86,13 +87,11 @@ class PartitionTable:
         return self._rows.get(key)
 
     def in_turn(self) -> List[Tuple[TopicAndPartition, PartitionRow]]:
-        """Return all rows, beginning with another partition each time.
-
-        A reader that stops in the middle, because of an error or by its own choice, would else
-        never get to the last ones.
-        """
+        """Return all rows, beginning with another partition each time."""
         rows = list(self._rows.items())
         if rows:
+            # A program that stops in the middle, after an error or by its own choice, would
+            # otherwise never read the last partitions.
             first = self._turn % len(rows)
             rows = rows[first:] + rows[:first]
             self._turn = first + 1
@@ -103,16 +102,16 @@ class PartitionTable:
         return TopicDict((key, getattr(row, name)) for key, row in self._rows.items())
 
     def to_commit(self) -> Dict[TopicAndPartition, int]:
-        """Return the offsets after what is done, of the partitions where they are not stored."""
+        """Return the offsets after marked messages, for partitions where they are not committed."""
         offsets = ((key, row.to_commit()) for key, row in self._rows.items())
         return {key: offset for key, offset in offsets if offset is not None}
 
     def note_committed(self, offsets: Mapping[TopicAndPartition, int]) -> None:
-        """Remember what was stored."""
+        """Store the committed offsets."""
         for key, offset in offsets.items():
             self._rows[key].committed = offset
 
     def forget_committed(self) -> None:
-        """Forget what was stored, because it was stored for another group."""
+        """Clear the committed offsets, because they are those of another group."""
         for row in self._rows.values():
             row.committed = None

@@ -1,7 +1,7 @@
-"""What a program can ask a modern consumer about topics, offsets and the cluster.
+"""ConsumerQueries: the methods of a modern consumer that look up topics, offsets and metadata.
 
-Called by the one thread inside the consumer; requests go out in turns of the loop. None of the
-calls changes what is read.
+Called by the thread inside the consumer; requests are sent in turns of the loop. No call changes
+the subscription or a position.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ __all__ = ['ConsumerQueries']
 
 T = TypeVar('T')
 
-#: What ListOffsets calls the end and the start of a log.
+#: The timestamps of ListOffsets that mean the end and the start of a log.
 _LATEST, _EARLIEST = -1, -2
 
 
 class ConsumerQueries:
-    """The questions of one consumer; arguments, results and errors are those of KafkaConsumer's.
+    """The lookups of one consumer; arguments, results and errors as in KafkaConsumer.
 
     Arguments:
-        engine: its parts.
+        engine: the engine of the consumer.
         guard: the single-thread guard.
-        options: of the consumer.
+        options: the options of the consumer.
     """
 
     def __init__(self, engine: Engine, guard: OneThread, options: Mapping[str, Any]) -> None:
@@ -100,7 +100,7 @@ class ConsumerQueries:
     def offsets_for_times(
         self, timestamps: Mapping[TopicPartition, float], timeout_ms: Any = None
     ) -> Dict[TopicPartition, Optional[OffsetAndTimestamp]]:
-        """Return the first record at or after a time, for each partition."""
+        """Return offset and timestamp of the first record at or after a time, by partition."""
         if not isinstance(timestamps, Mapping):
             raise ArgumentTypeError('timestamps must be a dict of TopicPartition to milliseconds')
         wanted = {}
@@ -139,7 +139,7 @@ class ConsumerQueries:
     # ------------------------------------------------------------ topics
 
     def topics(self, timeout_ms: Any = None) -> Set[str]:
-        """Return the names of all topics that may be seen."""
+        """Return the names of all topics that this client may describe."""
         cluster = self._run(lambda seconds: self._metadata(None, seconds), timeout_ms)
         names: Set[str] = cluster.topics(
             exclude_internal_topics=self._options['exclude_internal_topics']
@@ -174,7 +174,7 @@ class ConsumerQueries:
                 what = 'all topics' if topics is None else 'topic ' + ', '.join(topics)
                 text = 'no broker answered within %.3g seconds when it was asked about %s'
                 raise KafkaTimeoutError(text % (seconds, what)) from error
-            except KafkaConnectionError:  # another may answer, or the same one once it is back
+            except KafkaConnectionError:  # another broker may respond, or the same one later
                 failures += 1
                 pause = engine.lookups.backoff(failures)
                 if pause >= left:
@@ -184,7 +184,7 @@ class ConsumerQueries:
     # ------------------------------------------------------------ the client
 
     def bootstrap(self, timeout_ms: Any, refresh: bool = False) -> None:
-        """Wait until the cluster is found; then ask for metadata, with `refresh`."""
+        """Wait until the cluster is bootstrapped; with `refresh` request metadata again."""
 
         async def begun() -> None:
             if refresh:

@@ -1,9 +1,9 @@
-"""The steps of a rebalance that the polling thread does: commits, listener, assignment.
+"""RebalanceSteps: the part of a rebalance that runs in the polling thread.
 
-A member of either protocol (kafka.coordinator.member) makes one RebalanceStep at a time and waits
-until it is done. Decides how listeners of all eras are called; which steps there are, and when, is
-the member's decision. Runs in the one thread inside the consumer; partitions are changed under the
-engine's lock.
+A group member of either protocol (kafka.coordinator.member) makes one RebalanceStep at a time and
+waits until it is finished. This class commits, calls the rebalance listener as its release
+expects, and changes the assignment. Runs in the thread inside the consumer; the assignment is
+changed under the engine's lock.
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ __all__ = ['ListenerError', 'RebalanceSteps']
 
 log = logging.getLogger(__name__)
 
-#: How long a poll waits for the commit before partitions go, whatever its own time.
+#: How long a poll() waits for the commit before a revocation, whatever its own time-out.
 COMMIT_SECONDS = 0.1
 
 
 class ListenerError(KafkaError):
-    """A rebalance listener raised; the cause has what. The rebalance went on all the same."""
+    """A rebalance listener raised; its exception is the cause. The rebalance was not stopped."""
 
 
 class RebalanceSteps:
     """The steps of the rebalances of one consumer.
 
     Arguments:
-        engine: its parts.
+        engine: the engine of the consumer.
         guard: the single-thread guard, which knows whether the consumer is closed.
-        collector: of its records.
-        commits: its commits.
-        options: of the consumer.
+        collector: the FetchCollector.
+        commits: the ConsumerCommits.
+        options: the options of the consumer.
 
-    Attributes: listener: of the subscription; None without. It is kept here and not by the engine,
-        as it often refers to the consumer.
+    Attributes: listener: the rebalance listener or None. It is kept here and not in the engine,
+        because it often refers to the consumer, which must stay collectable.
     """
 
     def __init__(
@@ -72,33 +72,33 @@ class RebalanceSteps:
         return '<RebalanceSteps member=%r>' % (self._engine.member,)
 
     def run(self) -> None:
-        """Do what the member waits for. Raises: ListenerError from listeners of 3.0."""
+        """Do the steps that the member waits for. Raises: ListenerError, for listeners of 3.0."""
         member = self._engine.member
         while member is not None:
-            step = member.step  # looked at once: a turn in the background may take it away
+            step = member.step  # read once: a turn in the background may withdraw it
             if step is None:
                 return
             self._collector.stop_iterating()
             if not step.begin():
                 if member.step is not step:
-                    continue  # withdrawn, and another one, if any, has taken its place
+                    continue  # withdrawn, and replaced by another step or none
                 if step.is_withdrawn or step.is_finished or is_in_call('begun', step):
-                    return  # done before, or by the call that called a listener that polls
-                # An exception has ended the call that began it, and kept it from finishing.
+                    return  # finished already, or this is a poll() inside the listener it calls
+                # An exception ended the call that began it before the step was finished.
             begun = step
             if not self._is_ready_for(step):
-                return  # the end of its commit is news, and the step goes on
+                return  # poll() calls this again when the commit has ended
             try:
                 self._do(begun)
-            except ListenerError as error:  # the step was done as far as can be
+            except ListenerError as error:  # the rest of the step was done
                 clean_up(functools.partial(self._finish_step, member, step), error)
                 raise
-            # Whatever else ends it came from outside. The step stays, and the next poll repeats it:
-            # a listener that was never called may be the one that seeks.
+            # Any other exception came from outside and leaves the step unfinished. The next poll()
+            # repeats it: a listener that was not called may be the one that sets positions.
             self._finish_step(member, step)
 
     def tell_closed(self, owned: Set[TopicPartition]) -> None:
-        """Call the listener for the partitions of a consumer that closes, if it is one of 3.0.
+        """Call on_partitions_revoked() for a consumer that closes, if the listener is one of 3.0.
 
         Raises: ListenerError, as run().
         """
@@ -106,28 +106,27 @@ class RebalanceSteps:
             self._tell('on_partitions_revoked', owned)
 
     def _finish_step(self, member: Member, step: RebalanceStep) -> None:
-        """Tell the member that the step is done, and wait up to 50 ms until it has moved on."""
-        if self._guard.is_closed:  # by the listener, or by the handler of a signal
+        """Finish the step, and wait up to 50 ms until the member has continued."""
+        if self._guard.is_closed:  # by the listener or a signal handler
             return
         step.finish()
         if member.step is step:
-            # It goes on in a turn; a step that follows is seen by the next poll at latest.
+            # The member continues in a turn of the loop. If it takes longer, the next poll() finds
+            # the step that follows.
             self._engine.wait(functools.partial(_is_over, member, step), 0.05)
 
     def _is_ready_for(self, step: RebalanceStep) -> bool:
-        """Return True once what goes before a step is done: partitions that go are committed.
-
-        A coordinator that is away must hold up neither a poll() beyond its time nor the partitions
-        that stay.
-        """
+        """Return True once the offsets of partitions to be revoked are committed."""
         if step.kind is StepKind.ASSIGN:
             return True
+        # The commit is awaited for COMMIT_SECONDS at most: an unavailable coordinator must neither
+        # prolong a poll() beyond its time-out, nor stop the partitions that stay.
         with self._engine.lock:
             self._engine.subscription.hold(step.partitions)
         return not step.commits or step.kind is StepKind.LOSE or self._has_committed(step)
 
     def _has_committed(self, step: RebalanceStep) -> bool:
-        """Commit what was returned, if that is automatic; return True once that is over."""
+        """Commit if commits are automatic; return True once that has ended, well or not."""
         if not self._commits.is_automatic:
             return True
         while True:
@@ -138,7 +137,8 @@ class RebalanceSteps:
                 return commit.is_done
             offsets, left = self._commits.changed(), step.deadline - self._engine.loop.time()
             if commit is not None:
-                # What stays is read meanwhile; what goes may have been marked or sought.
+                # Partitions that stay are read meanwhile: only the revoked ones count, whose
+                # offsets may have changed by a mark or a seek.
                 offsets = {each: offsets[each] for each in step.partitions & offsets.keys()}
                 if left <= 0 or offsets.items() <= commit.value.items():
                     return True
@@ -157,7 +157,10 @@ class RebalanceSteps:
             self._revoke(step)
 
     def _revoke(self, step: RebalanceStep) -> None:
-        """Tell the listener and give partitions up; may be repeated from the start."""
+        """Call the listener and remove the partitions; may be repeated from the start.
+
+        Raises: ListenerError, after the partitions were removed.
+        """
         is_lost = step.kind is StepKind.LOSE
         error = self._tell_once(step, 'on_partitions_lost' if is_lost else 'on_partitions_revoked')
         self._give_up(step, is_lost)
@@ -165,7 +168,7 @@ class RebalanceSteps:
             raise error
 
     def _give_up(self, step: RebalanceStep, is_lost: bool) -> None:
-        """Read the partitions of a step no longer."""
+        """Remove the partitions of a step from the assignment."""
         subscription = self._engine.subscription
         with self._engine.lock:
             if is_lost:
@@ -176,7 +179,10 @@ class RebalanceSteps:
         self._commits.forget_marks(step.partitions)
 
     def _assign(self, step: RebalanceStep) -> None:
-        """Begin with partitions: they are held until the listener was told."""
+        """Assign partitions; the new ones are held until the listener was called.
+
+        Raises: ListenerError, after the partitions were released.
+        """
         engine = self._engine
         with engine.lock:
             engine.subscription.assign_from_subscribed(sorted(step.owned))
@@ -194,7 +200,7 @@ class RebalanceSteps:
     # ------------------------------------------------------------ listeners
 
     def _tell_once(self, step: RebalanceStep, what: str) -> Optional[ListenerError]:
-        """Call the listener for a step, unless it has run already; return what it raised."""
+        """Call the listener for a step, unless it was called already; return its error or None."""
         error: Optional[ListenerError] = None
         if step.tells and not step.has_told:
             try:
@@ -227,7 +233,7 @@ class RebalanceSteps:
             left = deadline - self._engine.loop.time()
             if left <= 0:
                 raise KafkaTimeoutError('what a listener awaits took longer than %g s' % seconds)
-            # Of a commit in the background this thread tells the outcome.
+            # The future may be that of commit_async(), which this thread itself completes.
             self._engine.wait(lambda: future.is_done or self._commits.ended, min(left, 0.05))
             self._commits.tell_ended()
 
@@ -237,8 +243,9 @@ def _is_over(member: Member, step: RebalanceStep) -> bool:
 
 
 def _is_of_3_0(listener: Any) -> bool:
-    """Return True if a listener hears of close() and its errors are raised, as in 3.0.
+    """Return True if a listener is called by close() and its errors are raised, as in 3.0.
 
-    Those of earlier releases are not: 3.0's are asynchronous, or know lost partitions.
+    That is so for listeners that are asynchronous or define on_partitions_lost(), which earlier
+    releases did not have.
     """
     return listener is not None and (is_async(listener) or defines_lost(listener))

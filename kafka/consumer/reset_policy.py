@@ -1,6 +1,6 @@
-"""The reset policy: where reading begins without a position, as auto_offset_reset says.
+"""The reset policy (option auto_offset_reset): the offset to begin at without a position.
 
-Reads the words of the option, and returns the timestamp for ListOffsets. A policy is one of the
+Parses the values of the option, and returns the timestamp for ListOffsets. A policy is one of the
 numbers of 1.x (EARLIEST, LATEST, NONE) or a ByDuration (KIP-1106). Pure.
 """
 
@@ -13,7 +13,7 @@ from kafka.errors import InvalidOptionError
 
 __all__ = ['EARLIEST', 'LATEST', 'NONE', 'ByDuration', 'ResetPolicy', 'read_policy', 'timestamp_of']
 
-# As OffsetResetStrategy of 1.x; the first two are also the times of ListOffsets.
+# As OffsetResetStrategy of 1.x; the first two are also timestamps of ListOffsets.
 LATEST, EARLIEST, NONE = -1, -2, 0
 
 _WORDS = {
@@ -28,12 +28,12 @@ _ISO_8601 = re.compile(
     r'P(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:[.,]\d{1,9})?)S)?)?\Z', re.ASCII
 )
 _SECONDS = (86400, 3600, 60, 1)
-#: Longer than any log; a number that all brokers can take.
+#: Longer than any log, and a number that all brokers accept.
 _LONGEST_MS = 2**62
 
 
 class ByDuration(NamedTuple):
-    """Begin with the first record that is no older than so many milliseconds."""
+    """Begin with the first record that is at most this number of milliseconds old."""
 
     milliseconds: int
 
@@ -42,12 +42,13 @@ ResetPolicy = Union[int, ByDuration]
 
 
 def read_policy(word: Any) -> ResetPolicy:
-    """Return what a word of auto_offset_reset means; NONE for one that is not known.
+    """Return the policy for a value of auto_offset_reset; NONE for an unknown one.
 
-    Arguments: word: 'earliest', 'latest' or by its older name, 'by_duration:<ISO 8601>' as in
-    by_duration:P1DT12H (days, hours, minutes, seconds); one of the numbers, or what this returns.
+    Arguments: word: 'earliest', 'latest' or their older names 'smallest', 'largest';
+    'by_duration:<ISO 8601>' such as by_duration:P1DT12H (days, hours, minutes, seconds); one of the
+    numbers, or a ResetPolicy.
 
-    Raises InvalidOptionError for a duration that is none, or negative.
+    Raises InvalidOptionError for a malformed or negative duration.
     """
     if isinstance(word, ByDuration):
         return word
@@ -75,9 +76,9 @@ def _milliseconds(duration: str) -> int:
 
 
 def timestamp_of(policy: ResetPolicy, wall: float) -> int:
-    """Return the time to ask ListOffsets for: -1, -2, or milliseconds since 1970.
+    """Return the timestamp for ListOffsets: -1, -2, or milliseconds since 1970.
 
-    Arguments: wall: seconds since 1970 by the clock of this machine.
+    Arguments: wall: the time of this machine, in seconds since 1970.
     """
     if isinstance(policy, ByDuration):
         return max(0, int(wall * 1000) - policy.milliseconds)

@@ -1,9 +1,9 @@
-"""Other consumers of this process that are members of the same group.
+"""SiblingWatch: a warning about another, idle consumer of the same group in this process.
 
-Called by the thread that polls a consumer, and by the garbage collector; no locks. Two members of
-one group in one process are legal, and share the partitions. But one that is not polled any more,
-such as that of a notebook cell which was run again, keeps its share, or holds up the rebalance that
-the other waits for. That is logged once for each group.
+Two members of one group in one process are legal, and share the partitions. But a consumer that is
+not polled any more, such as that of a notebook cell that was run again, keeps its partitions, or
+delays the rebalance that the other consumer waits for. That is logged once for each group. Called
+by the thread that polls a consumer, and by the garbage collector; no locks.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ __all__ = ['SiblingWatch']
 
 log = logging.getLogger(__name__)
 
-#: How often it is checked, in seconds, and for how long after subscribe().
+#: The interval of the checks, and for how long after subscribe() they are made, in seconds.
 _CHECK_SECONDS, _WATCH_SECONDS = 3.0, 60.0
-#: How long another consumer may go without a poll while this one waits for partitions, and while it
-#: has some: a program may take its time for a batch of records.
+#: How long another consumer may go without a poll while this one has no partitions, and while it
+#: has some, in seconds: a program may need time for a batch of records.
 _IDLE_SECONDS, _IDLE_SECONDS_OF_SHARE = 3.0, 30.0
 
 _Group = Tuple[str, str]
 
-# By id, which is used again only after the entry is gone. Each step on it is atomic.
+# By id(), which is reused only after the entry was removed. Each operation on it is atomic.
 _watches: Dict[int, weakref.ReferenceType[SiblingWatch]] = {}
 _told: Set[_Group] = set()
 
 
 class SiblingWatch:
-    """What one consumer shows to the others of its process, and its check of them.
+    """The entry of one consumer in the list of its process, and its check of the other entries.
 
-    Arguments: member: of the engine, None without membership; group_id; servers: the option
+    Arguments: member: of the engine, None without a group; group_id; servers: the option
     bootstrap_servers; guard: the single-thread guard of the consumer.
 
-    Attributes: next_at: when check() is due, in seconds of the loop, infinite for never; polled_at:
-    when this consumer was polled last; guard; member; group: its id and servers; pid: of the
-    process that made it.
+    Attributes: next_at: the loop's time in seconds when check() is due, infinity for never;
+    polled_at: the time of the last poll() of this consumer; guard; member; group: group_id and
+    servers; pid: the process that made it.
     """
 
     def __init__(
@@ -63,25 +63,25 @@ class SiblingWatch:
         return '<SiblingWatch group=%s>' % self.group[0]
 
     def close(self) -> None:
-        """Hide from the other consumers."""
+        """Remove the entry of this consumer."""
         _watches.pop(id(self), None)
 
     def begin(self, now: float) -> None:
-        """Make checks due for a while from now on: this consumer joins its group."""
+        """Start the checks for _WATCH_SECONDS, when this consumer joins its group."""
         if self.member is not None:
             self.next_at, self._ends_at = now + _CHECK_SECONDS, now + _WATCH_SECONDS
 
     def check(self, now: float, has_share: bool) -> None:
-        """Log once that another consumer of the group has not polled for long.
+        """Log once if another consumer of the group has not polled for long.
 
-        Arguments: now: in seconds of the loop; has_share: whether this consumer has partitions.
+        Arguments: now: the loop's time in seconds; has_share: whether this consumer has partitions.
         """
         self.next_at = now + _CHECK_SECONDS if now < self._ends_at else math.inf
         patience = _IDLE_SECONDS_OF_SHARE if has_share else _IDLE_SECONDS
         idle = [
             other.polled_at
             for other in self._siblings()
-            # A consumer inside poll() is not idle, however long that waits.
+            # A consumer inside poll() is not idle, however long the poll takes.
             if now - other.polled_at > patience and not other.guard.is_used()
         ]
         if idle and self.group not in _told:

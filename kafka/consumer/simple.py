@@ -1,7 +1,7 @@
-"""The consumer of 0.9.5 that fetches the partitions it was given, in the caller's thread.
+"""SimpleConsumer: the consumer of 0.9.5 that fetches given partitions in the caller's thread.
 
-Owns fetching, what was fetched and not handed out yet, and the two positions of each partition: the
-next offset to hand out (``offsets``) and the next one to fetch (``fetch_offsets``).
+It keeps a queue of fetched messages, and two positions of each partition: the offset of the next
+message to return (``offsets``) and of the next one to fetch (``fetch_offsets``).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger('kafka.consumer.simple')
 
-# A round that keeps failing is repeated at once this often, then after pauses (0.9.5 never paused).
+# A fetch that keeps failing is repeated at once this often, then after pauses (0.9.5 never paused).
 QUICK_RETRIES = 3
 FIRST_PAUSE_SECONDS = 0.01
 # max_bytes and max_wait_ms are int32 on the wire.
@@ -58,10 +58,11 @@ LONGEST_WAIT_MS = 2**31 - 1
 
 
 class FetchContext:
-    """Set how long the fetches inside a with block wait, and set it back afterwards (0.9.5).
+    """A context manager that sets how long fetches inside a with block wait (0.9.5).
 
-    Arguments: consumer: whose fetch_max_wait_time and fetch_min_bytes to set; block: wait for the
-    first byte, or take what is there; timeout: seconds to wait, 1 for 0 or None.
+    Arguments: consumer: its fetch_max_wait_time and fetch_min_bytes are set, and restored at the
+    end; block: whether to wait for the first byte, or to take the available messages; timeout:
+    seconds to wait, 1 for 0 or None.
     """
 
     def __init__(self, consumer: SimpleConsumer, block: Any, timeout: Optional[float]) -> None:
@@ -84,7 +85,7 @@ class FetchContext:
 
 
 class _Backlog(deque):  # type: ignore[type-arg]
-    """Fetched (partition, message) pairs; answers like the Queue that 0.9.5 kept them in."""
+    """Fetched (partition, message) pairs, with methods of the Queue that 0.9.5 kept them in."""
 
     def qsize(self) -> int:
         return len(self)
@@ -97,22 +98,22 @@ class SimpleConsumer(Consumer):
     """Consume all or some partitions of a topic (0.9.5).
 
     Arguments: client, group, topic, auto_commit, partitions, auto_commit_every_n and
-    auto_commit_every_t as Consumer has them; note that auto_commit comes fourth.
-        fetch_size_bytes: fetch_min_bytes, how many bytes a fetch waits for unless a call says
-            otherwise.
-        buffer_size: how many bytes to ask for per partition.
-        max_buffer_size: up to how many bytes that grows, within a fetch, for a message that is
-            larger; None for no limit.
-        iter_timeout: seconds after which iteration ends when nothing comes; None for never.
-        auto_offset_reset: where to go on when the log does not hold the wanted offset: 'largest' or
-            'smallest'; anything else raises OffsetOutOfRangeError.
+    auto_commit_every_t as Consumer; note that auto_commit comes fourth.
+        fetch_size_bytes: fetch_min_bytes, how many bytes a fetch waits for unless the arguments of
+            a call say otherwise.
+        buffer_size: how many bytes to request of each partition.
+        max_buffer_size: the limit to which that is raised, within a fetch, for a larger message;
+            None for no limit.
+        iter_timeout: iteration ends after this number of seconds without a message; None for never.
+        auto_offset_reset: where to continue if the offset is out of range: 'largest' or 'smallest';
+            anything else raises OffsetOutOfRangeError.
 
-    Messages are OffsetAndMessage(offset, Message) tuples; with provide_partition_info() each comes
-    as (partition, message). While a broker is away its partitions bring nothing, which is logged as
-    a warning; they are asked again by the next call.
+    Messages are OffsetAndMessage(offset, Message) tuples; with provide_partition_info() they are
+    returned as (partition, message). While a broker is unavailable its partitions have no messages,
+    which is logged as a warning; the next call requests them again.
 
-    Raises: ValueError when buffer_size is above max_buffer_size; TypeError naming an argument that
-    is no number; otherwise as Consumer.
+    Raises: ValueError if buffer_size is above max_buffer_size; TypeError naming an argument that
+    is not a number; otherwise as Consumer.
     """
 
     def __init__(
@@ -140,7 +141,7 @@ class SimpleConsumer(Consumer):
         self.iter_timeout = iter_timeout
         self.auto_offset_reset = auto_offset_reset
         self.queue = _Backlog()
-        self._has_raised = False  # the last get_messages(), which keeps what it had taken
+        self._has_raised = False  # whether get_messages() raised last, and put back its messages
         super().__init__(
             client,
             group,
@@ -155,10 +156,11 @@ class SimpleConsumer(Consumer):
     # ------------------------------------------------------------ positions
 
     def reset_partition_offset(self, partition: int) -> Optional[int]:
-        """Go to the end or the beginning of a partition's log, as auto_offset_reset says.
+        """Seek to the end or the beginning of a partition's log, as auto_offset_reset says.
 
-        Returns: the offset; None when asking for it failed (logged; positions stay).
-        Raises: with another setting the exception being handled, OffsetOutOfRangeError if none is.
+        Returns: the offset; None if the request failed (which is logged; the position stays).
+        Raises: with any other auto_offset_reset, the exception that is being handled, or
+        OffsetOutOfRangeError outside an except block.
         """
         if self.auto_offset_reset == 'largest':
             end = LATEST
@@ -187,13 +189,13 @@ class SimpleConsumer(Consumer):
     def seek(
         self, offset: int, whence: Optional[int] = None, partition: Optional[int] = None
     ) -> None:
-        """Set where to go on reading, and forget what was fetched and not handed out.
+        """Set the position, and drop the messages that were fetched and not returned.
 
         Arguments: offset: a number of messages; whence: None for the offset itself, 0 to count from
         the beginning of the log, 1 from the current position, 2 from the end; partition: None for
-        all. From the ends, an offset for all partitions is divided among them.
-        Raises: ValueError for another whence, or a position relative to a partition that is not
-        consumed; TypeError when offset or partition is no int; what the client raises.
+        all. With whence 0 or 2, an offset for all partitions is divided among them.
+        Raises: ValueError for another whence, or whence 1 for a partition that is not consumed;
+        TypeError if offset or partition is not an int; what the client raises.
         """
         offset = whole_number(offset, 'offset')
         self._put_back()
@@ -218,18 +220,18 @@ class SimpleConsumer(Consumer):
         if self.auto_commit:
             self.commit()
 
-    # ------------------------------------------------------------ handing out
+    # ------------------------------------------------------------ returning messages
 
     def get_messages(
         self, count: int = 1, block: Any = True, timeout: Optional[float] = 0.1
     ) -> List[Any]:
         """Return up to count messages.
 
-        Arguments: count: how many at most; block: True to wait until all came, an int to wait until
-        that many came, False not to wait: fetching goes on until a fetch brings nothing; timeout:
-        how many seconds the call may take altogether, None for any number.
+        Arguments: count: the most messages to return; block: True to wait for all of them, an int
+        to wait for that many, False not to wait: it fetches until a fetch has no messages; timeout:
+        seconds for the whole call, None for no limit.
         Raises: UnknownTopicOrPartitionError, ConsumerFetchSizeTooSmall for a message larger than
-        max_buffer_size, OffsetOutOfRangeError, and whatever else a broker or the client reports.
+        max_buffer_size, OffsetOutOfRangeError, and any other error of a broker or the client.
         """
         count = whole_number(count, 'count')
         if not isinstance(block, bool):
@@ -242,7 +244,8 @@ class SimpleConsumer(Consumer):
         try:
             self._collect(taken, count, block, timeout, deadline)
         except KafkaError as error:
-            # An error that lasts, of which the last call has told, keeps no messages back for ever.
+            # If the last call raised too, the messages taken before the error are returned, so that
+            # a lasting error of one partition does not block the others forever.
             if not (told and taken):
                 self.queue.extendleft(reversed(taken))
                 self._before = None
@@ -254,11 +257,11 @@ class SimpleConsumer(Consumer):
         self.count_since_commit += len(taken)
         found = taken if self.partition_info else [message for _, message in taken]
         self._auto_commit()
-        self._before = None  # the last step: an exception before it lets the messages come again
+        self._before = None  # last: after an exception before this the messages are fetched again
         return found
 
     def _put_back(self) -> None:
-        """Undo what a call has taken that an exception ended before it returned: fetch it again."""
+        """Undo a call that an exception ended before it returned: fetch its messages again."""
         former = self._before
         if former is None or is_in_call('before', former):
             return
@@ -275,7 +278,7 @@ class SimpleConsumer(Consumer):
         wait: Optional[float],
         deadline: Optional[float],
     ) -> None:
-        """Move up to count pairs from the queue to taken, filling the queue as block allows."""
+        """Move up to count pairs from the queue to taken; fetch more as block allows."""
         pop = self.queue.popleft
         while len(taken) < count:
             if not self.queue:
@@ -299,9 +302,9 @@ class SimpleConsumer(Consumer):
     ) -> Any:
         """Return the next message, or None.
 
-        Arguments: block: wait for one, or make a single attempt; timeout: how many seconds to wait,
-        None for ever; get_partition_info: True for (partition, message), False for the message,
-        None for what provide_partition_info() has set.
+        Arguments: block: whether to wait for a message, or fetch only once; timeout: seconds to
+        wait, None forever; get_partition_info: True for (partition, message), False for the
+        message, None as set by provide_partition_info().
         Raises: as get_messages.
         """
         if self._before is not None:
@@ -322,11 +325,11 @@ class SimpleConsumer(Consumer):
         return pair if get_partition_info else message
 
     def __iter__(self) -> Iterator[Any]:
-        """Yield message after message; end when iter_timeout seconds bring none, else never."""
+        """Yield the messages; end after iter_timeout seconds without a message, if it is set."""
         self._put_back()
         while True:
             if type(self).get_message is _GET_MESSAGE and 'get_message' not in vars(self):
-                # What get_message() does, without its call: benchmarks/simple.py --only consume.
+                # As get_message(), without the cost of a call: benchmarks/simple.py --only consume.
                 while self.queue:
                     partition, message = pair = self.queue[0]
                     before = self._before = {partition: message.offset}  # noqa: F841 - as above
@@ -350,9 +353,9 @@ class SimpleConsumer(Consumer):
     # ------------------------------------------------------------ fetching
 
     def _fill(self, block: Any, wait: Optional[float], deadline: Optional[float]) -> None:
-        """Fetch until something is queued or the deadline has passed; once if not block.
+        """Fetch until the queue has messages or the deadline has passed; once if not block.
 
-        Arguments: wait: how many seconds the first fetch may take.
+        Arguments: wait: the seconds that the first fetch may take.
         """
         while True:
             until = deadline if block else time.monotonic() + self.fetch_max_wait_time / 1000
@@ -365,15 +368,15 @@ class SimpleConsumer(Consumer):
                 if wait <= 0:
                     return
             if not fruitful:
-                # The brokers had no chance to wait for messages: do not ask them in a tight loop.
+                # The brokers did not get to wait for messages: do not fetch in a tight loop.
                 pause = NO_MESSAGES_WAIT_TIME_SECONDS
                 time.sleep(pause if wait is None else min(pause, wait))
 
     def _fetch(self, deadline: Optional[float]) -> bool:
-        """Ask all partitions once, and those again that have to be, and queue what they bring.
+        """Fetch all partitions once, retry those that need it, and queue the messages.
 
-        Partitions that keep failing are given up for this round when the deadline has passed.
-        Returns: whether every partition could be asked.
+        Partitions that still fail when the deadline has passed are left out.
+        Returns: whether every partition was fetched.
         """
         sizes = dict.fromkeys(self.fetch_offsets, self.buffer_size)
         outcome = _Outcome(fruitful=bool(sizes))
@@ -398,7 +401,7 @@ class SimpleConsumer(Consumer):
         return outcome.fruitful
 
     def _may_retry(self, outcome: _Outcome, deadline: Optional[float]) -> bool:
-        """Pause before another try, longer after many; return False when the time is over."""
+        """Pause before a retry, longer after many; return False if the deadline has passed."""
         outcome.tries += 1
         if outcome.tries == 1:
             return True
@@ -412,7 +415,7 @@ class SimpleConsumer(Consumer):
         return True
 
     def _accept(self, response: Any, sizes: Dict[int, int], outcome: _Outcome) -> None:
-        """Act upon one answer of a fetch: queue its messages, or note to ask again."""
+        """Handle the response of one partition: queue its messages, or schedule a retry."""
         if isinstance(response, FailedPayloadsError):
             partition = response.payload.partition
             outcome.again[partition] = sizes.get(partition, self.buffer_size)
@@ -424,7 +427,7 @@ class SimpleConsumer(Consumer):
             self.client.reset_topic_metadata(self.topic)
             raise
         except NotLeaderForPartitionError:
-            # The next round finds the new leader.
+            # The next fetch loads the metadata with the new leader.
             self.client.reset_topic_metadata(self.topic)
             outcome.fruitful = False
             return
@@ -437,7 +440,7 @@ class SimpleConsumer(Consumer):
                 offset = self.reset_partition_offset(partition)
                 if offset is not None:
                     self._unread[partition] = offset
-            finally:  # last: until here the timer's thread cannot tell what nobody has read
+            finally:  # last: from here on _unread keeps the timer from committing this offset
                 self._resetting.discard(partition)
             outcome.again[partition] = sizes.get(partition, self.buffer_size)
             outcome.failed = True
@@ -460,25 +463,26 @@ class SimpleConsumer(Consumer):
             self._append(partition, complete)
 
     def _append(self, partition: int, messages: List[Any]) -> None:
-        """Queue the messages that are wanted, and note from where to fetch on."""
+        """Queue the messages from the requested offset on, and set the next offset to fetch."""
         wanted = self.fetch_offsets[partition]
         offsets = list(map(_offset_of, messages))
         if _are_in_order(offsets, wanted):
-            # All at once: benchmarks/simple.py --only consume.
+            # All at once, which is faster: benchmarks/simple.py --only consume.
             self.queue.extend(zip(repeat(partition), messages))
             self.fetch_offsets[partition] = offsets[-1] + 1
             return
         for message, offset in zip(messages, offsets):
-            # Compressed sets begin with the messages before the wanted one.
+            # A compressed set may begin with messages before the requested one.
             if offset >= wanted:
                 self.queue.append((partition, message))
                 wanted = offset + 1
         self.fetch_offsets[partition] = wanted
 
     def _grow(self, partition: int, size: int, is_alone: bool, outcome: _Outcome) -> None:
-        """Ask again with a larger buffer for a message that was cut off, as 1.x did.
+        """Request a message that was cut off again with a larger buffer, as 1.x did.
 
-        Behind complete messages it can wait for the next round when the buffer is at its maximum.
+        If complete messages come before it and the buffer is at its maximum, the next fetch begins
+        with it instead.
         """
         if is_alone:
             raise ConsumerFetchSizeTooSmall('the first message takes more than %d bytes' % size)
@@ -487,14 +491,14 @@ class SimpleConsumer(Consumer):
             outcome.again[partition] = self._larger(size)
 
     def _larger(self, size: int) -> int:
-        """Return the next buffer size; re-raise the error being handled when there is none."""
+        """Return the next buffer size; re-raise the error being handled if it is at the limit."""
         limit = LARGEST_BUFFER_BYTES if self.max_buffer_size is None else self.max_buffer_size
         if size >= limit:
             raise
         return min(max(size * 2, 1), limit)
 
 
-# What iteration need not call, unless a program has put its own in the place.
+# Iteration inlines this method, unless a program has replaced it.
 _GET_MESSAGE = SimpleConsumer.get_message
 _offset_of = attrgetter('offset')
 
@@ -508,8 +512,8 @@ def checked_settings(
 ) -> Dict[str, Any]:
     """Return the options that only SimpleConsumer has, by name.
 
-    Raises: TypeError naming an argument that is no number, or that there is none of such a name;
-    ValueError when buffer_size is above max_buffer_size.
+    Raises: TypeError naming an argument that is not a number, or for an unknown argument;
+    ValueError if buffer_size is above max_buffer_size.
     """
     buffer_size = whole_number(buffer_size, 'buffer_size')
     fetch_size_bytes = whole_number(fetch_size_bytes, 'fetch_size_bytes')
@@ -531,11 +535,11 @@ def checked_settings(
 
 
 class _Outcome:
-    """What a round of fetches has come to.
+    """The outcome of a fetch of all partitions.
 
-    again: partitions to ask again, with their buffer sizes; failed: whether one of them got no
-    answer or stood at a lost position; tries: how often that was so; fruitful: whether every
-    partition could be asked.
+    again: {partition to fetch again: buffer size}; failed: whether one of them had no response or
+    an offset out of range; tries: how often that was so; fruitful: whether every partition was
+    fetched.
     """
 
     __slots__ = ('again', 'failed', 'fruitful', 'tries')
@@ -548,7 +552,10 @@ class _Outcome:
 
 
 def _without_partial(messages: Any) -> Tuple[Any, bool]:
-    """Return messages, and whether the last was cut off and is left out: so a list of 1.x ends."""
+    """Return messages without a partial last one, and whether it was there.
+
+    Message sets decoded in the way of 1.x are lists that may end with a PartialMessage.
+    """
     if isinstance(messages, list) and messages:
         if isinstance(getattr(messages[-1], 'message', None), PartialMessage):
             return messages[:-1], True
@@ -566,12 +573,12 @@ def _deadline(timeout: Any) -> Optional[float]:
 
 
 def _are_in_order(offsets: List[Any], wanted: int) -> bool:
-    """Tell whether offsets, at least one, go up from the wanted one."""
+    """Return True if there are offsets, they are increasing, and none is below the wanted one."""
     return bool(offsets) and offsets[0] >= wanted and all(map(lt, offsets, offsets[1:]))
 
 
 def _shares(offset: int, count: int) -> List[int]:
-    """Divide an offset among partitions: the first ones get one more where it does not come out."""
+    """Divide an offset among partitions; the first ones get one more if there is a remainder."""
     if not count:
         return []
     share, rest = divmod(offset, count)

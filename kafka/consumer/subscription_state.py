@@ -1,8 +1,8 @@
-"""The subscription and assignment of a consumer.
+"""SubscriptionState: the subscription and assignment of a consumer.
 
-Holds the kind of subscription, its topics, the assigned partitions in the order in which they are
-served, and the state of each. The consumer, its fetch manager, its offset requests and the member
-of its group share one; all access is guarded by the consumer's lock, except for `has_changed`. The
+It has the kind of subscription, its topics, the assigned partitions in the order in which they are
+served, and the state of each. The consumer, its fetch manager, its offsets request manager and its
+group member share one; all access is guarded by the consumer's lock, except `has_changed`. The
 method names are those of 1.x to 3.x. Pure.
 """
 
@@ -56,7 +56,7 @@ class Mode(enum.Enum):
 
 _SUBSCRIBED = frozenset([Mode.TOPICS, Mode.PATTERN, Mode.SERVER_PATTERN])
 
-#: Which kind may follow which; unsubscribe() leads to NONE from everywhere.
+#: The kinds that may follow each kind; unsubscribe() leads to NONE from all of them.
 MODES: Mapping[Mode, Iterable[Mode]] = {
     Mode.NONE: frozenset(Mode),
     Mode.TOPICS: _SUBSCRIBED | {Mode.NONE},
@@ -67,7 +67,7 @@ MODES: Mapping[Mode, Iterable[Mode]] = {
 
 
 class NotAssignedError(IllegalStateError, ValueError, KeyError):
-    """The partition is not assigned to this consumer; all that eras raised for it."""
+    """The partition is not assigned. Also a ValueError and KeyError, as in earlier releases."""
 
     def __str__(self) -> str:
         return 'IllegalStateError: %s' % (self.args[0] if self.args else 'not assigned')
@@ -77,8 +77,8 @@ class SubscriptionState:
     """The subscription, the assigned partitions and the state of each of them.
 
     Arguments: offset_reset_strategy: where reading begins without a position: 'earliest', 'latest',
-        'by_duration:<ISO 8601>'; any other word: nowhere. Raises InvalidOptionError for a malformed
-        or negative duration.
+        'by_duration:<ISO 8601>'; any other word: the program has to seek. Raises InvalidOptionError
+        for a malformed or negative duration.
 
     Attributes:
         assignment: {TopicPartition: TopicPartitionState}, in the order in which they are served.
@@ -88,7 +88,7 @@ class SubscriptionState:
         mode: the kind of the subscription.
         subscription: the topics, with a pattern those found so far; None without a subscription.
         subscribed_pattern: compiled, or None; server_pattern: the one that brokers match (KIP-848).
-        listener: of rebalances, or None.
+        listener: the rebalance listener, or None.
         needs_partition_assignment: whether the group has to assign again.
         needs_fetch_committed_offsets: whether the known committed offsets may be outdated (1.x).
         defers_revocation: whether partitions of topics that were unsubscribed stay assigned, and
@@ -110,7 +110,7 @@ class SubscriptionState:
         self.needs_partition_assignment = False
         self.needs_fetch_committed_offsets = True
         self._changed: Set[TopicPartition] = set()
-        # Paused when a rebalance revoked them: paused again if the next assignment has them.
+        # Partitions paused when a rebalance revoked them: paused again if they are assigned again.
         self._paused_before: Set[TopicPartition] = set()
         self._group_subscription: Set[str] = set()
 
@@ -127,14 +127,14 @@ class SubscriptionState:
     def subscribe(self, topics: Any = (), pattern: Any = None, listener: Any = None) -> None:
         """Subscribe to topics, or to a pattern; replaces topics and listener.
 
-        Arguments: topics: names, or one as a str; pattern: of the beginning of names, as str or
-            compiled, or a SubscriptionPattern for brokers to match; listener: of rebalances.
-
         Records of topics that are no longer subscribed are not returned; see defers_revocation.
 
-        Raises: ArgumentValueError for neither, or a name or pattern that cannot be one;
-        ArgumentTypeError; IllegalStateError for both, and after assign_from_user(). Nothing is
-        changed then.
+        Arguments: topics: names, or one as a str; pattern: matched at the beginning of names, as
+            str or compiled, or a SubscriptionPattern, which brokers match; listener: the rebalance
+            listener.
+        Raises: ArgumentValueError for neither topics nor pattern, and for an invalid name or
+        pattern; ArgumentTypeError; IllegalStateError for both, and after assign_from_user().
+        Nothing is changed then.
         """
         names = _topic_names(topics)
         if names and pattern is not None:
@@ -148,12 +148,16 @@ class SubscriptionState:
             self._change(set(names))
         else:
             self._subscribe_to(pattern)
-        # The names may be the same as before, and partitions of others still be meant by a pattern.
+        # Also if the topics are unchanged: the assignment may have partitions of topics that only
+        # the former pattern matched.
         self._drop_unsubscribed()
         self.listener = listener
 
     def _subscribe_to(self, pattern: Any) -> None:
-        """Subscribe to a pattern, before the topics that it matches are known."""
+        """Subscribe to a pattern; of the former topics those that it matches stay subscribed.
+
+        The others follow by change_subscription(), or by the assignment of the group.
+        """
         is_of_brokers = isinstance(pattern, SubscriptionPattern)
         compiled = None if is_of_brokers else _compiled(pattern)
         if is_of_brokers:
@@ -168,7 +172,7 @@ class SubscriptionState:
     def assign_from_user(self, partitions: Iterable[Any]) -> None:
         """Assign partitions without a group; those that stay keep their state.
 
-        Arguments: partitions: TopicPartitions, or tuples of two; none: read nothing.
+        Arguments: partitions: TopicPartitions, or tuples of two; empty to remove the assignment.
         Raises: IllegalStateError after subscribe(), until unsubscribe(); as as_partition().
         """
         wanted = [as_partition(each) for each in _iterated('partitions', partitions)]
@@ -179,7 +183,7 @@ class SubscriptionState:
         self.needs_fetch_committed_offsets = True
 
     def unsubscribe(self) -> None:
-        """Read nothing; any kind of subscription may follow."""
+        """Remove subscription and assignment; any kind of subscription may follow."""
         self._enter(Mode.NONE)
         self.subscription = self.subscribed_pattern = self.server_pattern = None
         self.listener = None
@@ -198,7 +202,7 @@ class SubscriptionState:
     # ------------------------------------------------------------ by the group and the metadata
 
     def partitions_auto_assigned(self) -> bool:
-        """Return True if topics were subscribed to, not partitions assigned by the program."""
+        """Return True if topics or a pattern are subscribed, not after assign_from_user()."""
         return self.mode in _SUBSCRIBED
 
     def topics(self) -> Set[str]:
@@ -218,10 +222,10 @@ class SubscriptionState:
         return self.server_pattern is not None or topic in (self.subscription or ())
 
     def change_subscription(self, topics: Any) -> bool:
-        """Subscribe to other topics than before, such as those that a pattern matches now.
+        """Replace the subscribed topics, for example by those that a pattern matches now.
 
-        Returns whether that is a change. Raises: IllegalStateError without a subscription; as
-        check_topic().
+        Returns: whether they have changed.
+        Raises: IllegalStateError without a subscription; as check_topic().
         """
         self._check_subscribed()
         return self._change(set(_topic_names(topics)))
@@ -252,12 +256,15 @@ class SubscriptionState:
             )
 
     def group_subscribe(self, topics: Iterable[str]) -> None:
-        """Follow the topics of other members too, as their leader. Raises as above."""
+        """Add the topics of other members, for the leader.
+
+        Raises: IllegalStateError without a subscription.
+        """
         self._check_subscribed()
         self._group_subscription |= set(topics)
 
     def group_subscription(self) -> Set[str]:
-        """Return a new set of the topics whose metadata the member needs."""
+        """Return a new set of the topics whose metadata the group member needs."""
         return set(self._group_subscription)
 
     def mark_for_reassignment(self) -> None:
@@ -271,22 +278,24 @@ class SubscriptionState:
         self.needs_partition_assignment = True
 
     def assign_from_subscribed(self, partitions: Iterable[TopicPartition]) -> None:
-        """Take the assignment of the group; partitions that stay keep their state.
+        """Replace the assignment by that of the group; partitions that stay keep their state.
 
-        Raises: IllegalStateError without a subscription; ArgumentValueError for a topic that was
-        not subscribed to, when nothing is changed; not where revocation is deferred: it may have
-        been subscribed to a moment ago, and the group takes its partitions away again.
+        Raises: IllegalStateError without a subscription; ArgumentValueError for a topic that is
+        not subscribed, unless defers_revocation; nothing is changed then.
         """
         self._check_subscribed()
         assert self.subscription is not None
         wanted = [as_partition(each) for each in partitions]
         foreign = [each for each in wanted if not self.matches(str(each.topic))]
+        # With defers_revocation the topic may have been unsubscribed a moment ago; the group
+        # revokes its partitions later.
         if foreign and not self.defers_revocation:
             raise ArgumentValueError(
                 'the group assigned %s of topics that this consumer did not subscribe to'
                 % _names(foreign)
             )
-        if self.mode is not Mode.TOPICS:  # what a pattern matches others may have seen first
+        # The leader, or the broker, may have found matching topics that this member does not know.
+        if self.mode is not Mode.TOPICS:
             topics = {str(each.topic) for each in wanted} - {str(each.topic) for each in foreign}
             found = topics if self.mode is Mode.SERVER_PATTERN else self.subscription | topics
             self.subscription = found
@@ -330,13 +339,13 @@ class SubscriptionState:
             self.version += 1
 
     def give_back(self, partitions: Iterable[TopicPartition]) -> None:
-        """Remove partitions because of a rebalance; those it assigns again stay paused."""
+        """Remove partitions because of a rebalance; if assigned again, paused ones stay paused."""
         gone = list(partitions)
         self._paused_before.update(each for each in gone if self.is_paused(each))
         self.revoke(gone)
 
     def _assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """Replace the assignment; partitions that stay keep their state and their place."""
+        """Replace the assignment; partitions that stay keep their state and their order."""
         wanted = dict.fromkeys(partitions)
         self.revoke([each for each in self.assignment if each not in wanted])
         for partition in wanted:
@@ -348,7 +357,7 @@ class SubscriptionState:
         self._paused_before.clear()
         self.version += 1
 
-    # ------------------------------------------------------------ what may be fetched
+    # ------------------------------------------------------------ fetchable partitions
 
     def fetchable(self) -> List[TopicPartition]:
         """Return the fetchable partitions, the one served longest ago first."""
@@ -370,11 +379,11 @@ class SubscriptionState:
             self.assignment[partition] = state
 
     def hold(self, partitions: Iterable[TopicPartition]) -> None:
-        """Fetch none of these until release(): they are new, or about to be revoked."""
+        """Fetch none of these partitions until release(): they are new, or about to be revoked."""
         self._set_held(partitions, True)
 
     def release(self, partitions: Iterable[TopicPartition]) -> None:
-        """Undo hold() for those of them that are still assigned."""
+        """Undo hold() for the partitions that are still assigned."""
         self._set_held(partitions, False)
 
     def _set_held(self, partitions: Iterable[TopicPartition], is_held: bool) -> None:
@@ -385,19 +394,19 @@ class SubscriptionState:
 
     @property
     def has_changed(self) -> bool:
-        """Whether take_changed() would return anything; may be asked without the lock."""
+        """Whether take_changed() would return anything; may be read without the lock."""
         return bool(self._changed)
 
     @property
     def changed(self) -> Set[TopicPartition]:
-        """What take_changed() would return."""
+        """The set that take_changed() would return."""
         return self._changed
 
     def take_changed(self) -> Set[TopicPartition]:
-        """Return the partitions whose fetch request may have changed since the last call.
+        """Return the partitions whose Fetch request may have changed since the last call.
 
-        These were assigned, revoked, moved, paused, held, or have a new phase or replica; fetching
-        and returning records does not count. It saves the fetch manager from checking all
+        They were assigned, revoked, moved, paused or held, or have a new phase or replica; fetching
+        and returning records does not count. Because of it, the fetch manager need not check all
         partitions each time.
         """
         changed = set(self._changed)
@@ -412,7 +421,7 @@ class SubscriptionState:
             self.state(partition).pause()
 
     def resume(self, partition: TopicPartition) -> None:
-        """Undo pause(), also while a rebalance has the partition. Raises NotAssignedError."""
+        """Undo pause(), also of a partition revoked by a rebalance. Raises NotAssignedError."""
         if partition in self._paused_before:
             self._paused_before.discard(partition)
         else:
@@ -426,7 +435,7 @@ class SubscriptionState:
     def paused_partitions(self) -> Set[TopicPartition]:
         """Return a new set of the paused partitions.
 
-        Includes partitions that a rebalance still under way has revoked, so that resume(*paused())
+        Partitions that a rebalance in progress has revoked are included, so that resume(*paused())
         covers them.
         """
         paused = {each for each, state in self.assignment.items() if state.paused}
@@ -445,23 +454,23 @@ class SubscriptionState:
         self.state(partition).seek(number, epoch)
 
     def seek_to(self, partition: TopicPartition, strategy: Any) -> None:
-        """Move the position to where a policy says, on behalf of the program.
+        """Reset the position by a policy, on behalf of the program.
 
         Arguments: strategy: as read_policy(). Raises NotAssignedError.
         """
         self.state(partition).await_reset(strategy, by_program=True)
 
     def need_offset_reset(self, partition: TopicPartition, strategy: Any = None) -> None:
-        """Discard the position and find another one. Raises NotAssignedError.
+        """Drop the position and reset it by a policy. Raises NotAssignedError.
 
-        Arguments: strategy: as read_policy(); None for that of the consumer. With 'none' it waits
-        for the program to seek.
+        Arguments: strategy: as read_policy(); None for that of the consumer. With 'none' the
+        partition waits for the program to seek.
         """
         policy = self.default_reset if strategy is None else strategy
         self.state(partition).await_reset(policy)
 
     def has_default_offset_reset_policy(self) -> bool:
-        """Return True if a missing position is reset without the program."""
+        """Return True if a missing position is reset automatically."""
         return self.default_reset != NONE
 
     def is_offset_reset_needed(self, partition: TopicPartition) -> bool:
@@ -484,7 +493,7 @@ class SubscriptionState:
 
 
 def _topic_names(topics: Any) -> List[str]:
-    """Return names that were given as some collection, or one as a str; each once."""
+    """Return the names of a collection, or of a single str, without duplicates."""
     if isinstance(topics, str):
         topics = (topics,)
     names = list(dict.fromkeys(_iterated('topics', topics or ())))
@@ -542,7 +551,7 @@ def _name(partition: Any) -> str:
 
 
 def _names(partitions: Iterable[TopicPartition], most: int = 8) -> str:
-    """Name partitions, not all if they are many."""
+    """Return the names of partitions for an error, at most `most` of them."""
     names = sorted(map(_name, partitions))
     if len(names) > most:
         return '%s and %d others' % (', '.join(names[:most]), len(names) - most)

@@ -1,1 +1,1 @@
-"""Ranges of offsets: readers that end, for programs and for Spark."""
+"""Bounded readers: they read ranges of offsets and end, for programs and for Spark."""

@@ -1,7 +1,7 @@
-"""The connections of a bounded reader, which another reader may go on with.
+"""ReaderClient: the connections of bounded readers, which several readers may use in turn.
 
-Made with the options; connects on first use. A program that reads many ranges one after the other,
-such as the tasks of a Spark process, connects once.
+It connects on first use. A program that reads many ranges one after the other, such as the tasks of
+a Spark process, shares one and connects once. Its loop has a thread in the background.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ __all__ = ['ReaderClient']
 
 
 class ReaderClient:
-    """Connects when it is first used. Not safe for use by several threads at once.
+    """A network client that connects on first use. Not safe for use by several threads at once.
 
     Arguments: config: resolved options of a consumer; name: of the background thread; new_client:
-    makes the network client.
+    makes the NetworkClient.
 
-    Attributes: config; network: None before the first use; pool; lookups.
+    Attributes: config; network: the NetworkClient, pool, and lookups, an OffsetLookups: None before
+    the first use.
     """
 
     def __init__(
@@ -51,7 +52,10 @@ class ReaderClient:
         return None if self.network is None else self.network.loop
 
     def connected(self) -> EventLoop:
-        """Return the loop, with the cluster found. Raises as Pool.bootstrap()."""
+        """Bootstrap if needed, and return the loop.
+
+        Raises: IllegalStateError after close(); as Pool.bootstrap().
+        """
         if self._is_closed:
             raise IllegalStateError('the client is closed')
         network = self.network or self._make()
@@ -64,7 +68,7 @@ class ReaderClient:
 
     def _make(self) -> NetworkClient:
         config = self.config
-        # A reader makes no topics.
+        # A reader must not create topics.
         settings = NetSettings.from_options(config)._replace(allow_auto_create_topics=False)
         network = self._new_client(settings, self._name)
         self.pool = network.pool

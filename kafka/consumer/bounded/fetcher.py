@@ -1,9 +1,9 @@
-"""The fetcher of ranges of offsets: from the leaders of partitions, without a group.
+"""RangeFetcher: fetches ranges of offsets for a BoundedReader, without a group.
 
-BoundedReader makes one. It sends Fetch requests within a limit of bytes, applies the table of
-consumer/fetch/error_actions.py, and decides what happens to records that are gone. look() and
-responses run in turns of the loop, the other methods in the reading thread; what both use is under
-a lock of its own.
+It sends Fetch requests within a budget of bytes, handles errors by the table of
+consumer/fetch/error_actions.py, and raises or skips offsets that are not in the log any more.
+look() and responses run in turns of the loop, the other methods in the reading thread; a lock
+guards the state that both use.
 """
 
 from __future__ import annotations
@@ -41,23 +41,24 @@ if TYPE_CHECKING:
 
 __all__ = ['HINT', 'BufferedAnswer', 'RangeFetcher', 'ReadSettings']
 
-#: The last version that names topics; later ones name them by ids, which have to be known first.
+#: The last version of Fetch that names topics; later ones use topic ids, which have to be known.
 _BY_NAME = 12
-#: From this version of ListOffsets on a new leader does not tell an end that it may not know yet
-#: (KIP-207, 2.2). Before, it may take as long as replicas may lag behind: 10 s.
+#: From this version of ListOffsets on, a new leader returns an error instead of an end offset that
+#: may be outdated (KIP-207, 2.2). Before, the end may be wrong for as long as replicas may lag
+#: behind: 10 s. Then the time to wait is multiplied.
 _ENDS_ARE_SURE = 5
 _UNSURE_TIMES = 3
-#: What the texts about offsets that are gone end with.
+#: The end of errors about offsets that are gone.
 HINT = '; fail_on_data_loss=False passes over them'
 
 
 class ReadSettings(NamedTuple):
-    """How ranges are read. Times are seconds.
+    """The settings of a RangeFetcher. Times are seconds.
 
-    timeout: for how long a range may get nothing before that is an error; fail_on_data_loss:
-    whether it is one when offsets of a range are gone, or they are passed over; start_may_move:
-    whether a log that begins behind the start of a range is no loss; cut_off_after: for how long a
-    log may end before a range does until that is one, None for ever.
+    timeout: how long a range may have no progress before that is an error; fail_on_data_loss:
+    whether offsets of a range that are gone are an error, or are skipped; start_may_move: whether a
+    log that begins after the start of a range counts as no loss; cut_off_after: how long a log may
+    end before the end of a range until that counts as loss, None for no limit.
     """
 
     min_bytes: int = 1
@@ -77,14 +78,14 @@ class ReadSettings(NamedTuple):
 
 
 class _Doubt(enum.Enum):
-    """Why it has to be found out what a log has."""
+    """The reasons to look up the first and end offset of a log."""
 
     OUT_OF_RANGE = 'the broker says that an offset is out of range'
     ENDS_EARLY = 'the log ends before the range does'
 
 
 class BufferedAnswer(NamedTuple):
-    """An answer about a partition that waits to be taken."""
+    """The data of a partition in a response, to be taken by the reader."""
 
     state: RangeState
     token: int
@@ -97,11 +98,11 @@ class BufferedAnswer(NamedTuple):
 class RangeFetcher:
     """Fetches ranges for one reader.
 
-    Arguments: loop, pool; lookups: an OffsetLookups, asked where logs begin when records are gone;
-        ranges; settings; chance: of the jitter.
+    Arguments: loop, pool; lookups: an OffsetLookups, for the first and end offsets of logs when
+        records are gone; ranges; settings; chance: for the jitter.
 
-    Attributes: lost: {partition: [(first, behind the last)]} of what was passed over because it is
-        gone; raised: the error that take() raised last.
+    Attributes: lost: {partition: [(first, end)]} of offsets that were skipped because they are
+        gone, end exclusive; raised: the error that take() raised last.
     """
 
     def __init__(
@@ -120,16 +121,16 @@ class RangeFetcher:
         self._pool = pool
         self._lookups = lookups
         self._chance = chance or random.Random()
-        #: Guards all below, for moments: the reader takes what turns of the loop bring.
+        #: Guards the attributes below, held only briefly.
         self._lock = threading.RLock()
         self._states: List[RangeState] = [
             RangeState(each, settings.max_partition_bytes) for each in ranges if each.length
         ]
         self._parked: Deque[BufferedAnswer] = deque()
         self._errors: Deque[Tuple[List[RangeState], KafkaError]] = deque()
-        self._asking: Dict[int, int] = {}  # node: bytes that its answer may have
-        self._waiting: Dict[int, int] = {}  # node: parked ones of it
-        self._held_bytes = 0  # of what is parked or being taken
+        self._asking: Dict[int, int] = {}  # node: bytes that the response in flight may have
+        self._waiting: Dict[int, int] = {}  # node: number of its answers in _parked
+        self._held_bytes = 0  # of the answers in _parked and those being taken
         self._is_closed = False
         self._is_refreshing = False
 
@@ -144,24 +145,24 @@ class RangeFetcher:
 
     @property
     def has_news(self) -> bool:
-        """Whether take() has something to return, or to raise, or all is over."""
+        """Whether take() has something to return or to raise, or all ranges are taken."""
         return bool(self._parked or self._errors) or self.is_over
 
     @property
     def is_over(self) -> bool:
         """Whether all ranges were fetched and taken."""
-        # An answer fetches the end of a range and waits to be taken at one moment: the lock makes
-        # it one, or a reader ends between the two and loses the records.
+        # A response that completes a range advances it and is then appended to _parked. Without the
+        # lock a reader could see the state in between, end, and lose the records.
         with self._lock:
             return not self._parked and not self._errors and all(s.is_fetched for s in self._states)
 
     def take(self) -> Optional[BufferedAnswer]:
-        """Return the answer that is next, None for none yet. Raises what fetching failed with."""
+        """Return the next answer, None if there is none yet. Raises the errors of fetching."""
         parked = self.take_parked()
         if parked is None and self._errors:
             with self._lock:
                 states, error = self._errors.popleft()
-                for state in states:  # tried again if the reader goes on
+                for state in states:  # retried if the reader continues
                     state.is_blocked = False
             self._loop.call_lazily(self.look)
             self.raised = error
@@ -169,7 +170,7 @@ class RangeFetcher:
         return parked
 
     def take_parked(self) -> Optional[BufferedAnswer]:
-        """Do as take(), but raise nothing."""
+        """Return the next answer as take(), without raising errors."""
         with self._lock:
             while self._parked:
                 parked = self._parked.popleft()
@@ -185,7 +186,7 @@ class RangeFetcher:
         return parked
 
     def done(self, parked: BufferedAnswer) -> None:
-        """Note that an answer is used up, or dropped; its bytes leave the memory."""
+        """Release an answer that is empty, or dropped: its bytes leave the budget."""
         with self._lock:
             self._held_bytes -= parked.size_bytes
             was_blocked = parked.state.is_blocked and parked.state.token == parked.token
@@ -195,19 +196,19 @@ class RangeFetcher:
             self._loop.call_lazily(self.look)
 
     def seek(self, state: RangeState, offset: int) -> None:
-        """Go on from an offset in a range; what was fetched of it is dropped."""
+        """Continue a range at an offset; its fetched records are dropped."""
         with self._lock:
             state.seek(offset)
         self._loop.call_lazily(self.look)
 
-    # ------------------------------------------------------------ in turns: asking
+    # ------------------------------------------------------------ in turns: requests
 
     def close(self) -> None:
-        """Ask for nothing more."""
+        """Send no more requests."""
         self._is_closed = True
 
     def look(self) -> None:
-        """Ask whoever may be asked for what is missing."""
+        """Send the Fetch requests that are possible now; in a turn of the loop."""
         if self._is_closed:
             return
         with self._lock:
@@ -250,7 +251,7 @@ class RangeFetcher:
         return plans, has_leaderless
 
     async def _fetch(self, node_id: int, states: List[RangeState], room: int) -> None:
-        with self._lock:  # the two belong together: seek() sets one after the other
+        with self._lock:  # token and offset must match: seek() sets one after the other
             asked = [(each, each.token, each.fetch_offset) for each in states]
         answers: Dict[TopicPartition, PartitionData] = {}
         error: Optional[KafkaError] = None
@@ -267,7 +268,7 @@ class RangeFetcher:
             }
         except KafkaError as failure:
             error = failure
-            self._pool.refresh()  # again and again: nobody may have taken its place yet
+            self._pool.refresh()  # after each failure: a new leader may not be elected yet
         doubtful: List[Tuple[RangeState, int, _Doubt]] = []
         with self._lock:
             del self._asking[node_id]
@@ -313,26 +314,26 @@ class RangeFetcher:
         )
 
     def _try_again(self, state: RangeState) -> None:
-        """Ask anew for what led nowhere and was no error either."""
+        """Fetch again, after a back-off, where a response had no records for the reader."""
         with self._lock:
             if state.is_blocked:
                 state.is_blocked = False
                 self._failed(state, None)
 
     def _tell(self, state: RangeState, error: KafkaError) -> None:
-        """Put up an error for the reader; nothing more is asked for until it was raised."""
+        """Keep an error for the reader; the range is not fetched again until it was raised."""
         state.is_blocked = True
         if self._errors and self._errors[-1][1] is error:
             self._errors[-1][0].append(state)
         else:
             self._errors.append(([state], error))
 
-    # ------------------------------------------------------------ in turns: answers
+    # ------------------------------------------------------------ in turns: responses
 
     def _answered(
         self, state: RangeState, data: PartitionData, node_id: int, was_alone: bool
     ) -> Optional[_Doubt]:
-        """Take the answer about a partition; tell why it has to be found out what is lost."""
+        """Handle the data of a partition; return a reason to look up the log's offsets, or None."""
         reaction = fetch_error_action(data.error_code)
         if reaction is FetchErrorAction.TAKE:
             if data.records:
@@ -347,7 +348,8 @@ class RangeFetcher:
             self._tell(state, error)
         if reaction is FetchErrorAction.OUT_OF_RANGE and state.replica is None:
             return _Doubt.OUT_OF_RANGE
-        # What does not pass may be wrong here: the epoch of a topic that was made anew since.
+        # An error that does not go away may be caused by outdated metadata, such as the leader
+        # epoch of a topic that was deleted and created again.
         if reaction is FetchErrorAction.REFRESH or state.failures:
             self._pool.refresh()
         self._failed(state, error)
@@ -358,7 +360,7 @@ class RangeFetcher:
         behind = records.extent.next_offset or 0
         offset, size = state.fetch_offset, len(data.records or b'')
         if records.is_too_small:
-            # Cut off, by a broker before 0.10.1 or because others came first.
+            # Cut off, by a broker before 0.10.1, or because other partitions came first.
             largest = max(self.settings.max_bytes, self.settings.max_partition_bytes)
             if was_alone and state.limit_bytes >= largest:
                 self._tell(state, too_large(state.partition, offset, state.limit_bytes))
@@ -368,7 +370,7 @@ class RangeFetcher:
             return
         if behind > offset:
             state.advance(behind)
-        else:  # the reader finds out why, and gets over it if it wants to
+        else:  # the reader gets the error when it decodes, and may skip the batch
             state.is_blocked = True
         self._parked.append(BufferedAnswer(state, state.token, offset, data, node_id, size))
         self._waiting[node_id] = self._waiting.get(node_id, 0) + 1
@@ -394,7 +396,7 @@ class RangeFetcher:
         return None
 
     def _is_cut_off(self, state: RangeState, node_id: int) -> bool:
-        """Return True if a log ends before a range for so long that it is to be looked at."""
+        """Return True if a log has ended before the range for cut_off_after or longer."""
         patience, since = self.settings.cut_off_after, state.waiting_since
         if patience is None or since is None or state.replica is not None:
             return False
@@ -417,7 +419,10 @@ class RangeFetcher:
         self._loop.call_later(pause + 0.001, self.look)
 
     def _check_waited(self, state: RangeState, now: float, why: str = 'no answer') -> None:
-        """Give up a range that has got nothing for too long."""
+        """Raise KafkaTimeoutError in the reader if a range has had no progress for `timeout`.
+
+        If its topic does not exist and fail_on_data_loss is off, the rest of the range is skipped.
+        """
         if state.waiting_since is None or now - state.waiting_since < self.settings.timeout:
             return
         state.waiting_since = now
@@ -440,7 +445,7 @@ class RangeFetcher:
         )
 
     async def _refresh(self) -> None:
-        """Learn who leads, for partitions of which nobody is known to."""
+        """Request metadata, because partitions have no known leader."""
         settings = self.settings
         topics = sorted({str(each.partition.topic) for each in self._states if not each.is_fetched})
         error: Optional[KafkaError] = None
@@ -460,18 +465,18 @@ class RangeFetcher:
                         self._failed(state, error or (None if why is None else why()))
         self.look()
 
-    # ------------------------------------------------------------ in turns: what is gone
+    # ------------------------------------------------------------ in turns: data loss
 
     async def _find_out(self, state: RangeState, token: int, doubt: _Doubt) -> None:
-        """Find out what a log has, and go on or tell what is gone.
+        """Look up the first and end offset of a log; continue, or handle offsets that are gone.
 
-        Arguments: token: of the request; where the reader has sought since, nothing is told.
+        Arguments: token: of the request; if the reader has sought since, the result is ignored.
         """
         with self._lock:
             partition, offset = state.partition, state.fetch_offset
         timeout = self.settings.request_timeout
         try:
-            if doubt is _Doubt.ENDS_EARLY:  # whoever leads now has to say so
+            if doubt is _Doubt.ENDS_EARLY:  # the current leader has to confirm it
                 await self._pool.metadata([str(partition.topic)], timeout)
             found = [
                 await self._lookups.look_up({partition: each}, timeout)

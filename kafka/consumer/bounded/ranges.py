@@ -1,6 +1,6 @@
-"""The ranges of a bounded reader: bounds as programs write them, and the state of each range.
+"""The ranges of a bounded reader: their bounds, as programs write them, and their fetch state.
 
-Bounds are offsets, times, 'earliest' or 'latest'; the reader looks them up, the fetcher reads the
+Bounds are offsets, times, 'earliest' or 'latest'; the reader looks them up, the fetcher fetches the
 ranges. Pure.
 """
 
@@ -21,13 +21,13 @@ _WORDS = {'earliest': EARLIEST, 'latest': LATEST}
 
 
 class Timestamp(NamedTuple):
-    """A time as a bound: the first record that is not older. Milliseconds since 1970."""
+    """A bound in milliseconds since 1970: the first record that is not older."""
 
     ms: float
 
 
 class OffsetRange(NamedTuple):
-    """The offsets of a partition from `start` up to `stop`, which is not read any more."""
+    """The offsets of a partition from `start` up to `stop`, without `stop` itself."""
 
     topic: str
     partition: int
@@ -36,7 +36,7 @@ class OffsetRange(NamedTuple):
 
     @property
     def length(self) -> int:
-        """How many offsets that are; there may be fewer records."""
+        """The number of offsets; there may be fewer records."""
         return max(0, self.stop - self.start)
 
 
@@ -45,15 +45,15 @@ _Bounds = Tuple[Bound, Bound]
 
 
 def as_timestamp(bound: Any) -> Optional[int]:
-    """Return what ListOffsets has to be asked for, None for a bound that is an offset.
+    """Return the timestamp for ListOffsets; None for a bound that is an offset.
 
-    Raises: IllegalArgumentError for what is no bound.
+    Raises: IllegalArgumentError for a value that is not a bound.
     """
     if isinstance(bound, str) and bound in _WORDS:
         return _WORDS[bound]
     if isinstance(bound, Timestamp):
         if _is_number(bound.ms) and 0 <= bound.ms < math.inf:
-            return math.ceil(bound.ms)  # as of a datetime: no record before it is meant
+            return math.ceil(bound.ms)  # rounded up, as a datetime: no earlier record is wanted
     elif isinstance(bound, datetime.datetime):
         if bound.tzinfo is None:
             raise IllegalArgumentError('the time %s has no zone: say which one is meant' % bound)
@@ -78,20 +78,20 @@ def _is_whole(value: Any) -> bool:
 
 
 class Wishes(NamedTuple):
-    """What is to be read: bounds of partitions, and of topics with all their partitions."""
+    """The requested ranges: bounds of single partitions, and of topics with all partitions."""
 
     partitions: Dict[TopicPartition, _Bounds]
     topics: Dict[str, _Bounds]
 
     @classmethod
     def of(cls, what: Any, start: Bound, stop: Bound) -> Wishes:
-        """Return what a program asks for.
+        """Return the ranges for the arguments of a BoundedReader.
 
         Arguments: what: a topic; or some of topics, TopicPartitions, (topic, partition) and
-            OffsetRanges; or {one of the first three: (start, stop)}; start, stop: for those that
-            have none of their own.
+            OffsetRanges; or {one of the first three: (start, stop)}; start, stop: for those
+            without bounds of their own.
         Raises: IllegalArgumentError for anything else, for a range whose offsets end before they
-            begin, and for what is named twice.
+            begin, and for partitions that are named twice.
         """
         wishes = cls({}, {})
         if isinstance(what, (str, OffsetRange, TopicPartition)):
@@ -145,26 +145,29 @@ def _with_bounds(each: Any, start: Bound, stop: Bound) -> Tuple[Any, _Bounds]:
 
 
 def name_of(partition: TopicPartition) -> str:
-    """Return how errors name a partition."""
+    """Return the name of a partition for errors."""
     return 'topic %s, partition %d' % (str(partition.topic), partition.partition)
 
 
 class RangeState:
-    """How far a range is fetched. Times are seconds of whatever clock.
+    """The fetch state of a range. Times are seconds of the caller's clock.
 
     Attributes:
         partition; start; stop.
-        fetch_offset: the next one to ask for; at `stop` all of it is fetched.
-        token: changes when what was fetched for an offset is no longer wanted.
-        is_asked: whether a request about it is on its way.
-        is_blocked: whether its last answer has to be taken, and got over, before it is asked for.
-        limit_bytes: what to ask for at most.
-        alone: whether it is asked for alone, because among others it may get nothing.
-        replica: whom to ask but the leader (KIP-392), None for the leader.
-        not_before: when it may be asked for again.
-        waiting_since: since when it is asked for in vain, None while it gets on.
-        last_error: why in vain, None if brokers just had nothing.
-        log_end: where the log ended when it had nothing last, -1 before that.
+        fetch_offset: the offset to fetch next; at `stop` the range is fetched.
+        token: changed by seek(), which makes earlier responses stale.
+        is_asked: whether a request for it is in flight.
+        is_blocked: whether the reader has to take its last response, or an error, before it is
+            fetched again.
+        limit_bytes: the most bytes to request.
+        alone: whether to request no other partition with it, because the response may have no room
+            for it otherwise.
+        replica: the node to fetch from instead of the leader (KIP-392), None for the leader.
+        failures: the number of failures in a row.
+        not_before: the end of the back-off.
+        waiting_since: the time since which requests brought no records, None while they do.
+        last_error: the last error of these requests, None if the broker had no records.
+        log_end: the end of the log in the last response without records, -1 before.
     """
 
     __slots__ = (
@@ -210,38 +213,38 @@ class RangeState:
 
     @property
     def is_fetched(self) -> bool:
-        """Whether nothing is left to ask for."""
+        """Whether all of it is fetched."""
         return self.fetch_offset >= self.stop
 
     def may_be_asked(self, now: float) -> bool:
-        """Return True if it is its turn."""
+        """Return True if it may be requested now."""
         return not (self.is_fetched or self.is_asked or self.is_blocked or now < self.not_before)
 
     def advance(self, offset: int) -> None:
-        """Note that everything before an offset has come."""
+        """Note that everything before an offset is fetched."""
         self.fetch_offset = max(self.fetch_offset, offset)
         self.failures = 0
         self.waiting_since = self.last_error = None
         self.alone = False
 
     def seek(self, offset: int) -> None:
-        """Go on from an offset; what was fetched is no longer wanted."""
+        """Continue at an offset; responses to earlier requests are stale."""
         self.token += 1
         self.is_blocked = False
         self.fetch_offset = offset
         self.waiting_since = self.last_error = None
 
     def fail(self, error: Optional[KafkaError], not_before: float) -> None:
-        """Note that it was asked for in vain, and when to try again."""
+        """Note a request without success, and when to retry."""
         self.failures += 1
         self.last_error = error
         self.not_before = not_before
 
 
 def split(ranges: List[OffsetRange], at_least: int) -> List[OffsetRange]:
-    """Return the same offsets as at least so many ranges if there are as many, in order.
+    """Split ranges into `at_least` ranges, or fewer if there are fewer offsets; in order.
 
-    Large ones are split more often than small ones; what is empty is left out.
+    Large ranges are split more often than small ones; empty ones are left out.
     """
     left = [each for each in ranges if each.length]
     total = sum(each.length for each in left)

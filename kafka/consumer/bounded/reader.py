@@ -1,8 +1,9 @@
-"""BoundedReader: the records of partitions between two offsets, without a group.
+"""BoundedReader: reads the records of partitions between two offsets, without a group.
 
-For pipelines and tools; Spark makes one in each of its tasks. Looks its bounds up once, and returns
-records in lists, one by one, or as Arrow batches. A pickled reader is its description, never a
-connection. RangeFetcher fetches, in turns of the loop; everything else runs in the calling thread.
+For pipelines and tools; Spark makes one in each of its tasks. It looks up its bounds once, and
+returns records in lists, one by one, or as Arrow batches. A pickled reader contains its arguments,
+not its connections. RangeFetcher fetches, in turns of the loop; everything else runs in the calling
+thread.
 """
 
 from __future__ import annotations
@@ -34,12 +35,12 @@ from kafka.structs import TopicPartition
 
 __all__ = ['BoundedReader']
 
-#: Options of consumers that mean nothing here, so that nobody believes they do.
+#: Options of KafkaConsumer that a reader refuses, because they would have no effect.
 _OF_GROUPS = ('group_id', 'group_instance_id', 'interceptors')
-#: Any, as float is no subclass of it to type checkers.
+#: Declared Any, because to type checkers float is not a subclass of numbers.Real.
 _REAL: Any = numbers.Real
 _OFFSET = attrgetter('offset')
-#: Records in a list, if nobody says how many.
+#: The default number of records in a list.
 AT_A_TIME = 1000
 
 
@@ -49,31 +50,32 @@ class BoundedReader:
     Arguments:
         what: a topic; or some of topics, TopicPartitions and OffsetRanges; or
             {TopicPartition or topic: (start, stop)}.
-        start, stop: for what has no bounds of its own: an offset, 'earliest', 'latest', or a time,
-            a ``Timestamp(ms)`` or a datetime with a zone, which means the first record that is not
-            older, or the end of the log where there is none. `stop` itself is not read. They are
-            looked up once, at the first use.
-        fail_on_data_loss: whether it is an error when offsets of a range are gone, by retention, or
-            because a topic was cut off or deleted; else they are passed over, see `lost`.
-        start_may_move: whether a log that begins behind the start of a range by now is no loss.
-        cut_off_after_ms: for how long a log may end before a range does until that is loss of data;
-            by None it is waited for, until timeout_ms.
-        timeout_ms: for how long a range may get nothing before that is an error.
-        max_buffered_bytes: how much is fetched ahead at most.
-        client: whose connections and options to use; it stays open. Readers use it one after the
-            other. Such a reader is no pickle.
-        configs: options of KafkaConsumer, but for those of groups. With isolation_level
-            'read_committed' the end of a log is where its first open transaction begins.
+        start, stop: the bounds of topics and partitions without their own: an offset, 'earliest',
+            'latest', or a time, a ``Timestamp(ms)`` or a datetime with a time zone, which means the
+            first record that is not older, or the end of the log if there is no such record. The
+            record at `stop` is not read. Bounds are looked up once, at the first use.
+        fail_on_data_loss: whether offsets of a range that are gone are an error, because of
+            retention, or because a topic was truncated or deleted; otherwise they are skipped, see
+            `lost`.
+        start_may_move: whether a log that begins after the start of a range counts as no loss.
+        cut_off_after_ms: how long a log may end before the end of a range until that counts as data
+            loss; None: the reader waits until timeout_ms.
+        timeout_ms: how long a range may have no progress before that is an error.
+        max_buffered_bytes: the most bytes to fetch ahead.
+        client: a ReaderClient whose connections and options to use; close() leaves it open. Several
+            readers may use it one after the other. Such a reader cannot be pickled.
+        configs: options of KafkaConsumer, except those of groups. With isolation_level
+            'read_committed' the end of a log is its last stable offset.
 
-    Nothing is connected before the first use. Records come in order within a partition; those of
-    several partitions come mixed. A reader pickles as its description: the copy connects by itself
-    and reads all of the ranges, with the offsets that were looked up if they were. Not safe for use
-    by several threads at once.
+    Nothing is connected before the first use. Records are in order within a partition; those of
+    several partitions are interleaved. Unpickling makes a new reader with the same arguments, which
+    connects by itself and reads all of the ranges; bounds that were looked up stay. Not safe for
+    use by several threads at once.
 
     Raises: KafkaConfigurationError for options; IllegalArgumentError for bounds.
     """
 
-    _new_client = NetworkClient  # where the simulation puts its own
+    _new_client = NetworkClient  # replaced in simulations
 
     def __init__(
         self,
@@ -123,18 +125,18 @@ class BoundedReader:
         self._ranges: Optional[List[OffsetRange]] = None
         self._is_closed = False
         self._reads: Optional[str] = None
-        # What is being taken, and the records of it that next() has still to hand out.
+        # The answer being taken, and the records of it that next() has not returned yet.
         self._parked: Optional[BufferedAnswer] = None
         self._fetch: Optional[CompletedFetch] = None
         self._ready: Iterator[ConsumerRecord] = iter(())
-        self._listed: List[ConsumerRecord] = []  # all of them
-        # True while a call holds records it has not returned. If still True at the next call, an
-        # exception ended the last one: fetch again from the end of what was returned.
+        self._listed: List[ConsumerRecord] = []  # the list that _ready iterates over
+        # True while a call has records that it has not returned. If still True at the next call, an
+        # exception ended the last one: fetch again from the end of the returned records.
         self.is_reading = False
-        self._refused: Any = None  # what was raised about a record, on its way to the program
+        self._refused: Any = None  # the error of a record, while it is raised
         self._reached: Dict[TopicPartition, int] = {}
         self.ends: Dict[TopicPartition, int] = {}
-        self._lost: Dict[TopicPartition, List[Tuple[int, int]]] = {}  # by fetchers before
+        self._lost: Dict[TopicPartition, List[Tuple[int, int]]] = {}  # of earlier fetchers
 
     def __repr__(self) -> str:
         if self._ranges is None:
@@ -158,11 +160,11 @@ class BoundedReader:
     # ------------------------------------------------------------ before reading
 
     def ranges(self) -> List[OffsetRange]:
-        """Return what is read, as offsets, sorted by topic and partition.
+        """Return the ranges, as offsets, sorted by topic and partition.
 
-        Raises: NoBrokersAvailable; KafkaTimeoutError for what cannot be looked up in time, such as
-        bounds of a partition that does not exist; TopicAuthorizationFailedError; and what
-        connecting fails with for good.
+        Raises: NoBrokersAvailable; KafkaTimeoutError for bounds that cannot be looked up in time,
+        such as those of a partition that does not exist; TopicAuthorizationFailedError; errors of
+        connecting that are not retriable.
         """
         if self._ranges is None:
             loop = self._connected()
@@ -179,7 +181,7 @@ class BoundedReader:
         return self._client.loop
 
     async def _resolve(self) -> List[OffsetRange]:
-        """Look all bounds up."""
+        """Look up all bounds."""
         seconds = self.settings.request_timeout
         bounds = dict(self._wishes.partitions)
         for topic, both in self._wishes.topics.items():
@@ -209,7 +211,7 @@ class BoundedReader:
             if wanted:
                 answers = await self._client.lookups.look_up(wanted, seconds)
                 found.update({at: int(each[0]) for at, each in answers.items() if each is not None})
-            # No record is as young as that: the end of the log.
+            # A time later than all records: the end of the log.
             wanted = {each: LATEST for each in wanted if each not in found}
         return found
 
@@ -242,37 +244,37 @@ class BoundedReader:
             self.is_reading = False
             raise StopIteration
         ends, ready = _end_of(records), iter(records)
-        # The last step, without a call: from here on the iterator is the program's.
+        # The last step, without a call: from here on records leave the iterator as returned.
         self.ends, self._listed, self._ready, self.is_reading = ends, records, ready, False
         for record in ready:
             return record
         raise StopIteration
 
     def read(self, max_records: int = AT_A_TIME) -> List[ConsumerRecord]:
-        """Return the next records of a partition; none at the end of all.
+        """Return the next records of a partition; an empty list at the end of all ranges.
 
-        Arguments: max_records: how many at most. Longer lists are dearer: the collector of garbage
-            looks at each record again and again while a list of them grows.
+        Arguments: max_records: the most records to return. Longer lists cost more per record: the
+            garbage collector visits each record repeatedly while the list grows.
 
         Raises: CorruptRecordError, UnsupportedCodecError, and what a deserializer raised, for a
-        record that cannot be handed out, again with each call: skip_corrupt() gets over a batch;
+        record that cannot be returned, again with each call: skip_corrupt() skips a batch;
         OffsetOutOfRangeError for offsets that are gone; TopicAuthorizationFailedError;
-        KafkaTimeoutError for a range that gets nothing; as ranges(). IllegalArgumentError for a
+        KafkaTimeoutError for a range without progress; as ranges(). IllegalArgumentError for a
         number below 1, IllegalStateError after arrow() and close().
         """
         if max_records < 1:
             raise IllegalArgumentError('max_records must be 1 or more, not %r' % (max_records,))
         records, rest = self._read(max_records)
         ends, ready = _end_of(records), iter(rest)
-        # The last step, without a call: from here on they are the program's.
+        # The last step, without a call: from here on the records count as returned.
         self.ends, self._listed, self._ready, self.is_reading = ends, rest, ready, False
         return records
 
     def begin_reading(self) -> None:
-        """Begin a call that returns records; what an exception kept from the program comes again.
+        """Begin a call that returns records; after an interrupted call, fetch its records again.
 
-        The call sets ends, and is_reading to False as its last step, or when it raises what leaves
-        everything in its place.
+        The caller sets `ends`, and is_reading to False as its last step, or when it raises an error
+        for which is_told() is True.
         """
         if self.is_reading:
             fetcher, self._parked, self._fetch = self._fetcher, None, None
@@ -285,15 +287,15 @@ class BoundedReader:
         self.ends, self._listed, self.is_reading, self._ready = {}, [], True, nothing
 
     def _read(self, max_records: int) -> Tuple[List[ConsumerRecord], List[ConsumerRecord]]:
-        """Return records for a call that ends by is_reading = False; else they come again.
+        """Return records; unless the caller sets is_reading to False they are read again.
 
-        Returns: also what is left of the list that iteration had begun.
+        Returns: the records, and the rest of the list that iteration had begun.
         """
         self._begin('records')
         rest: List[ConsumerRecord] = []
         if self._listed and not self.is_reading:
-            # Iteration has returned a part of its list. An exception may keep the rest from the
-            # program.
+            # Iteration has returned a part of its list. Set `ends` accordingly first: an exception
+            # may keep the rest from being returned.
             left: int = self._ready.__length_hint__()  # type: ignore[attr-defined]
             rest = self._listed[len(self._listed) - left :]
             self.ends = _begin_of(rest[0]) if rest else _end_of(self._listed)
@@ -307,9 +309,10 @@ class BoundedReader:
             raise
 
     def is_told(self, error: BaseException) -> bool:
-        """Return True if an error, on its way to the program, leaves everything in its place.
+        """Return True if an error that is raised to the program leaves the reader's state valid.
 
-        Such are those about a record and those of fetching, not what is raised from outside.
+        That is so for the error of a record and for errors of fetching, not for exceptions raised
+        from outside.
         """
         refused, self._refused = self._refused, None
         fetcher = self._fetcher
@@ -319,7 +322,7 @@ class BoundedReader:
         return error is refused or error is raised
 
     def taken(self, fetch: Any, take: Callable[[], Any]) -> Any:
-        """Take something of a fetch, and note an error that is about a record."""
+        """Return take(); remember its error if it is that of a record, for is_told()."""
         fetch.failed_at = None
         try:
             return take()
@@ -350,7 +353,7 @@ class BoundedReader:
         self._reads = what
 
     def _open_next(self) -> Optional[CompletedFetch]:
-        """Return what is being taken, or begin with the next; None at the end of all."""
+        """Return the fetch being taken, or open the next; None at the end of all ranges."""
         if self._fetch is None:
             parked = self.next_parked()
             if parked is not None:
@@ -360,7 +363,7 @@ class BoundedReader:
     # ------------------------------------------------------------ for arrow_batches.py
 
     def next_parked(self) -> Optional[BufferedAnswer]:
-        """Wait for the next answer; None at the end of all."""
+        """Wait for the next answer; None at the end of all ranges."""
         source = self._source()
         while True:
             parked = source.take()
@@ -369,11 +372,11 @@ class BoundedReader:
             self._connected().wait(lambda: source.has_news, None)
 
     def another_parked(self) -> Optional[BufferedAnswer]:
-        """Return the next answer if it is there."""
+        """Return the next answer if it is buffered, else None."""
         return self._source().take_parked()
 
     def opened(self, parked: BufferedAnswer) -> CompletedFetch:
-        """Return an answer as something to be taken record by record, begun or new."""
+        """Return the CompletedFetch of an answer: the open one, or a new one."""
         if self._fetch is not None and self._parked is parked:
             return self._fetch
         return self._open(parked)
@@ -383,7 +386,7 @@ class BoundedReader:
         return self._fetch
 
     def made(self, parked: BufferedAnswer) -> CompletedFetch:
-        """Return an answer as something to be taken, new."""
+        """Return a new CompletedFetch of an answer."""
         return CompletedFetch(
             parked.state.partition,
             parked.offset,
@@ -397,16 +400,16 @@ class BoundedReader:
         )
 
     def finish(self, parked: BufferedAnswer) -> None:
-        """Note that an answer is used up."""
+        """Release an answer whose records were all taken."""
         self._source().done(parked)
 
     def finish_opened(self) -> None:
-        """Note the same of what opened() returned."""
+        """Release the answer whose fetch opened() returned."""
         parked, self._parked, self._fetch = self._parked, None, None
         if parked is not None:
             self.finish(parked)
 
-    # ------------------------------------------------------------ what else there is
+    # ------------------------------------------------------------ Arrow, skipping, closing
 
     def arrow(
         self,
@@ -418,17 +421,18 @@ class BoundedReader:
         """Return an iterator of pyarrow.RecordBatch, made without an object for each record.
 
         Arguments:
-            columns: of key, value, topic, partition, offset, timestamp, timestamp_type and headers,
-                in this order; all but the headers. Keys and values are bytes. Headers are null for
-                a record without any. timestamp is null, and timestamp_type -1, for records of
-                brokers before 0.10.
-            timestamp_unit: 'ms', 'us' or 'ns'; the zone is UTC.
-            max_batch_bytes: about how large a batch gets, unless one of Kafka's is larger.
+            columns: the columns, in their order: some of key, value, topic, partition, offset,
+                timestamp, timestamp_type and headers; by default all except headers. Keys and
+                values are bytes. Headers are null for a record without headers. timestamp is null,
+                and timestamp_type -1, for records of brokers before 0.10.
+            timestamp_unit: 'ms', 'us' or 'ns'; the time zone is UTC.
+            max_batch_bytes: the approximate size of a batch, unless a record batch is larger.
 
-        Its next() raises as read(), and goes on after an error. Needs the extra ``arrow``.
+        next() of the iterator raises as read(), and may be called again after an error. Needs the
+        extra ``arrow``.
 
-        Raises: KafkaConfigurationError for a column or unit that there is not and where
-            deserializers are set; MissingArrowError; IllegalStateError after read() and close().
+        Raises: KafkaConfigurationError for an unknown column or unit, and if deserializers are set;
+            MissingArrowError; IllegalStateError after read() and close().
         """
         if self._key_deserializer is not None or self._value_deserializer is not None:
             raise KafkaConfigurationError('Arrow batches have bytes: leave out deserializers')
@@ -437,9 +441,9 @@ class BoundedReader:
         return ArrowBatches(self, maker, max_batch_bytes)
 
     def skip_corrupt(self) -> int:
-        """Give up the batch that could not be read, and return the offset from which on to read.
+        """Skip the batch that could not be read, and return the offset to continue at.
 
-        Raises IllegalStateError when the last call did not fail with such a batch.
+        Raises: IllegalStateError unless the last call failed because of such a batch.
         """
         if self._fetch is None or self._parked is None:
             raise IllegalStateError('no batch that cannot be read was met')
@@ -451,10 +455,10 @@ class BoundedReader:
 
     @property
     def lost(self) -> Dict[TopicPartition, List[Tuple[int, int]]]:
-        """{partition: [(first, behind the last)]} of offsets that were gone and passed over."""
+        """{partition: [(first, end)]} of offsets that were gone and skipped, end exclusive."""
         found = {at: [*some] for at, some in self._lost.items()}
         if self._fetcher is not None:
-            for at, some in list(self._fetcher.lost.items()):  # at once: a turn may add to it
+            for at, some in list(self._fetcher.lost.items()):  # a copy: a turn may add to it
                 found.setdefault(at, []).extend(some)
         return found
 
@@ -475,12 +479,12 @@ class BoundedReader:
 
 
 def _begin_of(record: ConsumerRecord) -> Dict[TopicPartition, int]:
-    """Return where reading goes on with a record."""
+    """Return {partition: offset} to continue at a record."""
     return {TopicPartition(record.topic, record.partition): record.offset}
 
 
 def _end_of(records: List[ConsumerRecord]) -> Dict[TopicPartition, int]:
-    """Return where reading goes on behind some records of a partition."""
+    """Return {partition: offset} to continue after records of one partition; {} without records."""
     if not records:
         return {}
     last = records[-1]

@@ -1,1 +1,1 @@
-"""What a KafkaConsumer fetches, from which broker, and what it has and did not hand out yet."""
+"""Fetching for KafkaConsumer: fetch manager, node selection, fetch sessions, fetch buffer."""

@@ -1,11 +1,12 @@
-"""The fetch buffer: completed fetches that wait for poll(), and the bytes they hold.
+"""The fetch buffer: completed fetches that wait for poll(), and their budget of bytes.
 
-Keeps completed fetches in the order of arrival, those of paused partitions aside, and the budget of
-bytes that the fetch manager asks brokers by. All access is under the consumer's lock. Pure.
+It keeps completed fetches in the order of arrival, those of paused partitions apart, and counts the
+bytes, by which the fetch manager limits its requests. All access is under the consumer's lock.
+Pure.
 
 The records of one response are views into the same bytes. A response therefore counts with all its
 bytes until the last of its fetches is done: the budget limits the memory in use, not the bytes of
-the records that the program has not seen yet.
+the records that were not returned yet.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class FetchBuffer:
     Arguments: budget: bytes; states: returns the state of a partition, None if not assigned.
 
     Attributes: budget; used: bytes of responses with fetches that are not done; reserved: bytes
-    that requests in flight may bring.
+    that the responses to requests in flight may have.
     """
 
     def __init__(self, budget: int, states: Callable[[TopicPartition], Any]) -> None:
@@ -65,7 +66,7 @@ class FetchBuffer:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether first() is None and take_relief() False, for sure."""
+        """True only if first() would return None and take_relief() False."""
         return not self._queue and not self._is_relieved
 
     def waiting(self, node_id: int) -> int:
@@ -80,7 +81,7 @@ class FetchBuffer:
         is_relieved, self._is_relieved = self._is_relieved, False
         return is_relieved
 
-    # ------------------------------------------------------------ coming and going
+    # ------------------------------------------------------------ adding and taking
 
     def add(self, fetches: Iterable[CompletedFetch]) -> None:
         """Append the fetches of one response."""
@@ -91,7 +92,8 @@ class FetchBuffer:
             self._answers[fetch] = answer
             self._queue.append(fetch)
             state = self._states(fetch.partition)
-            if state is not None and state.is_stuck:  # it may stay for long: do not wait for it
+            # It may stay for long: the next request to its node must not wait for it.
+            if state is not None and state.is_stuck:
                 self._begun.add(fetch)
             self._count(fetch, 1)
 
@@ -141,7 +143,7 @@ class FetchBuffer:
             self._queue.appendleft(fetch)
 
     def put_off(self, fetch: CompletedFetch) -> None:
-        """Put back a fetch whose next record cannot be returned, once after those of others.
+        """Put back a fetch whose next record cannot be returned; others are taken before it, once.
 
         It may stay for long. So only the bytes of the unreadable batch are kept, no more is fetched
         of its partition, and the next request to its node does not wait for it.
@@ -153,7 +155,7 @@ class FetchBuffer:
             if each.partition == fetch.partition:
                 self._count(each, -1)
                 self._begun.add(each)
-        fetch.is_put_off = True  # or no other partition would be served until it can be read
+        fetch.is_put_off = True  # otherwise no other partition would be served
         if fetch in self._answers and fetch.shed():
             self._release(self._answers[fetch])
             self._answers[fetch] = _Answer(fetch.size_bytes, 1)

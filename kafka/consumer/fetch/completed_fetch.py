@@ -1,7 +1,7 @@
-"""The records of one partition in a Fetch response, from bytes to what the program gets.
+"""CompletedFetch: the records of one partition in a Fetch response.
 
-Keeps the position in the bytes, makes ConsumerRecords, calls deserializers, and raises errors that
-name topic, partition and offset. The fetch manager and bounded readers make them; the polling
+It keeps the position in the bytes, makes ConsumerRecords, calls deserializers, and raises errors
+that name topic, partition and offset. The fetch manager and bounded readers make it; the polling
 thread takes the records.
 
 Records are decoded when they are taken, about a thousand at a time, and no Python code runs for
@@ -42,22 +42,22 @@ class CompletedFetch:
     The records of one partition in a fetch response.
 
     Attributes:
-        partition; fetch_offset: what was asked for.
-        token: the partition's when it was asked for.
-        node_id: the broker that answered.
-        size_bytes: of the batches, as they came.
-        next_offset: where the fetch behind this one has to begin, from the heads of batches alone.
+        partition; fetch_offset: the requested partition and offset.
+        token: that of the partition's state when the request was made.
+        node_id: the broker that responded.
+        size_bytes: the size of the batches in the response.
+        next_offset: the offset of the next fetch, according to the headers of the batches.
         next_epoch: leader epoch of the last batch, -1 if unknown.
-        position: the next offset to be handed out.
-        last_epoch: leader epoch of the last record that was handed out, -1 if unknown.
-        is_done: whether nothing is left, neither records nor what is passed over.
-        is_too_small: whether not even the first batch is there as a whole: brokers before 0.10.1
-            cut it off where it is larger than the limit of the partition; any other broker sent
-            something that is no batch.
-        recent: the RecentRecords of who takes lists again and again, None without.
-        failed_at: offset at which the last call of take() met an error, None if it met none.
-        refused: (offset, error) met after the records just returned; the next take() raises it.
-            Kept because an exception from outside does not come twice.
+        position: the offset of the next record to return.
+        last_epoch: leader epoch of the last record that was returned, -1 if unknown.
+        is_done: whether neither records nor offsets to skip are left.
+        is_too_small: whether the first batch is incomplete: brokers before 0.10.1 cut it off if it
+            is larger than the limit of the partition; from any other broker it is not a batch.
+        recent: the RecentRecords of a caller that takes lists repeatedly, or None.
+        failed_at: the offset at which the last take() met an error, None if it met none.
+        refused: (offset, error) met after the records just returned; the next take() raises it. It
+            is kept because an exception raised from outside, while a deserializer runs, would not
+            be raised again for the same record.
     """
 
     def __init__(
@@ -75,12 +75,12 @@ class CompletedFetch:
         max_decompressed_bytes: int = DEFAULT_LIMIT_BYTES,
     ) -> None:
         """
-        Look at the heads of the batches.
+        Read the headers of the batches.
 
-        ``data`` is the partition's part of the answer. ``read_committed`` False hands out what was
-        aborted, too. Deserializers are of any era, or adapted already. ``max_decompressed_bytes``
-        bounds what each batch may expand to. Raises ``KafkaConfigurationError`` for a deserializer
-        that is none.
+        ``data`` is the partition's data in the response. With ``read_committed`` False, records of
+        aborted transactions are returned too. Deserializers are of any release, or adapted already.
+        ``max_decompressed_bytes`` is the most bytes that a batch may expand to. Raises
+        ``KafkaConfigurationError`` for a deserializer that is not one.
         """
         aborted = data.aborted_transactions or ()
         self._make_records = partial(
@@ -104,13 +104,13 @@ class CompletedFetch:
         self.is_too_small = self._records.is_too_small
         self.failed_at: Optional[int] = None
         self.refused: Optional[Tuple[Optional[int], BaseException]] = None
-        self.is_put_off = False  # whether what others have goes before it, once
+        self.is_put_off = False  # whether the fetches of other partitions are taken first, once
         self.recent: Optional[RecentRecords] = None
         self._deserializers = (
             adapt_deserializer('key_deserializer', key_deserializer),
             adapt_deserializer('value_deserializer', value_deserializer),
         )
-        # What has been decoded, and how much of it was handed out.
+        # The decoded records, and the number of them that were taken.
         self._columns: Optional[RecordColumns] = None
         self._index = 0
 
@@ -128,13 +128,13 @@ class CompletedFetch:
 
     def take(self, max_records: Optional[int] = None) -> List[ConsumerRecord]:
         """
-        Hand out the next records, at most so many; none only if nothing is left.
+        Return the next records, at most ``max_records``; an empty list only if none is left.
 
-        The position moves behind them, and where nothing follows, behind what is passed over. If
-        one cannot be handed out, those before it are; the next call raises: what a deserializer
-        raised; ``CorruptRecordError`` for a wrong checksum, broken framing, a batch that expands
-        beyond its bound; ``UnsupportedCodecError``. The position stays there, and each call raises
-        again until somebody seeks, or calls :meth:`skip_corrupt`.
+        The position moves after them, and after the last one past offsets without records. If a
+        record cannot be returned, the records before it are returned and the next call raises: what
+        a deserializer raised; ``CorruptRecordError`` for a wrong checksum, invalid framing, or a
+        batch that expands beyond the limit; ``UnsupportedCodecError``. The position stays at that
+        record, and each call raises again until the caller seeks, or calls :meth:`skip_corrupt`.
         """
         taken: List[ConsumerRecord] = []
         self.failed_at = None
@@ -148,7 +148,7 @@ class CompletedFetch:
             fields, count, error = self._fields(columns)
             if self.recent is None or self._deserializers != (None, None):
                 records = make_records(fields)
-            else:  # which holds nothing but bytes, and knows how many
+            else:  # without deserializers records hold only bytes, of known size
                 records = self.recent.make(fields, count, _size_of(columns, fields))
             if not records and not taken and error is not None:
                 self.failed_at = columns.offsets[0]
@@ -165,10 +165,10 @@ class CompletedFetch:
 
     def take_lazily(self, max_records: int) -> Optional[LazyRecords]:
         """
-        Hand out the next records, each to be made when it is asked for; None if nothing is left.
+        Return the next records as LazyRecords, each made when iterated; None if none is left.
 
-        They are at most so many, and about a thousand. Position and errors as those of
-        :meth:`take`: the position moves behind all of them at once.
+        There are at most ``max_records`` and about a thousand. Position and errors as in
+        :meth:`take`; the position moves after all of them at once.
         """
         self.failed_at = None
         if self.refused is not None:
@@ -189,11 +189,11 @@ class CompletedFetch:
 
     def take_made(self, make: Callable[[RecordColumns], Any]) -> Any:
         """
-        Return what a function makes of the next records, about a thousand; None if nothing is left.
+        Return the result of ``make`` for the next records, about a thousand; None if none is left.
 
-        It gets columns whose keys and values are bytes: nothing is deserialized. Position and
-        errors as those of :meth:`take`: where the function raises ``ProtocolError``, records are
-        taken up to the first for which it does.
+        ``make`` gets columns whose keys and values are bytes: nothing is deserialized. Position and
+        errors as in :meth:`take`: if ``make`` raises ``ProtocolError``, records are taken up to the
+        first for which it does.
         """
         self.failed_at = made = None
         columns = self._ahead(False, sys.maxsize)
@@ -206,7 +206,10 @@ class CompletedFetch:
     def _made(
         self, make: Callable[[RecordColumns], Any], columns: RecordColumns
     ) -> Tuple[Any, int]:
-        """Return what is made of as many records as possible, and how many those are."""
+        """Return make() of the most records for which it does not raise, and their number.
+
+        Raises: ProtocolError if it raises for the first record already.
+        """
         possible, refused = 0, len(columns.values)
         try:
             return make(columns), refused
@@ -224,16 +227,17 @@ class CompletedFetch:
         return made, possible
 
     def _raise_refused(self, offset: Optional[int], error: BaseException) -> None:
-        """Raise what the last call has met behind the records that it gave."""
+        """Raise the error that the last call met after the records it returned."""
         self.failed_at, self.refused = offset, None
         raise error
 
     def undecoded(self) -> Optional[RawRecords]:
         """
-        Return the batches with their records, decompressed; the position stays: :meth:`pass_over`.
+        Return the decompressed batches; the position stays until :meth:`pass_over`.
 
-        None where records were taken before, for formats 0 and 1, and where a batch cannot be read:
-        the other ways to take records tell why. A batch may begin before the position.
+        None if records were taken before, for magic 0 and 1, and if a batch cannot be read:
+        :meth:`take` and :meth:`take_made` then raise the error. A batch may begin before the
+        position.
         """
         if self.is_done or self._columns is not None or self._records.error is not None:
             return None
@@ -243,18 +247,18 @@ class CompletedFetch:
             return None
 
     def pass_over(self) -> None:
-        """Go behind everything, which was read as :meth:`undecoded` returned it."""
+        """Move the position after all batches, once those of :meth:`undecoded` were read."""
         self.position = max(self.position, self.next_offset)
         self.last_epoch, self.is_done = self.next_epoch, True
 
     def skip_corrupt(self) -> int:
         """
-        Give up the batch that cannot be read, and return the offset from which to fetch on.
+        Skip the batch that cannot be read, and return the offset to fetch next.
 
-        That is behind the batch, never behind one that can be read; it may be inside of it where
-        its head is what is broken, and then the next fetch meets it again. What follows it here is
-        dropped, the fetch is done: seek to the offset. Raises ``IllegalStateError`` when the next
-        thing to be read is no such batch.
+        That is after the batch, never after one that can be read. It may be inside the batch if its
+        header is corrupt; the next fetch then meets the batch again. The batches after it are
+        dropped and the fetch is done: seek to the offset. Raises ``IllegalStateError`` if the next
+        batch is not unreadable.
         """
         if not self._is_used_up() or self._records.error is None:
             raise IllegalStateError('nothing that cannot be read is next in %r' % self)
@@ -264,10 +268,10 @@ class CompletedFetch:
 
     def shed(self) -> bool:
         """
-        Let go of all bytes but those of a batch that cannot be read, if that is what is next.
+        If the next batch cannot be read, release all bytes except those of that batch.
 
-        Returns whether it is; ``size_bytes`` is what is left. What was sent behind it is of no use:
-        whoever goes on asks for it anew.
+        Returns whether that is so; ``size_bytes`` is then the size of the batch. The batches after
+        it are not needed: a program that continues after it fetches them again.
         """
         if not self._is_used_up() or self._records.error is None:
             return False
@@ -280,7 +284,10 @@ class CompletedFetch:
         return self._columns is None or self._index >= len(self._columns.values)
 
     def _ahead(self, has_some: bool, room: int) -> Optional[RecordColumns]:
-        """Return the next records, at most so many; None behind the last, or before an error."""
+        """Return the next records, at most ``room``; None after the last.
+
+        Raises: the error of a batch that cannot be read; returns None instead if ``has_some``.
+        """
         while not self.is_done:
             if self._is_used_up():
                 try:
@@ -305,14 +312,14 @@ class CompletedFetch:
         self.last_epoch = columns.leader_epoch
 
     def _settle(self) -> None:
-        """Move over what is passed over if nothing else is left."""
+        """Move past the offsets without records at the end if no record is left."""
         if self._is_used_up() and not self.is_done and not self._records.has_more():
             self.position = max(self.position, self.next_offset)
             self._columns = None
             self.is_done = True
 
     def _located(self, error: KafkaError) -> KafkaError:
-        """Return an error that says where it was."""
+        """Return the error of a batch that cannot be read, with its place."""
         self.failed_at = offset = max(self.position, self._records.offset)
         kind = type(error) if isinstance(error, UnsupportedCodecError) else CorruptRecordError
         return kind(
@@ -325,9 +332,9 @@ class CompletedFetch:
 
     def _fields(self, columns: RecordColumns) -> Tuple[Fields, int, Optional[Exception]]:
         """
-        Return the 13 columns of records, and how many they are.
+        Return the 13 columns of records, the number of records, and an error or None.
 
-        They end at the first that a deserializer refuses; what that raised comes with them.
+        They end before the first record that a deserializer refuses; the error is what it raised.
         """
         count = len(columns.values)
         headers: Iterable[Any] = map(list.copy, repeat(_NO_HEADERS, count))
@@ -366,7 +373,7 @@ class CompletedFetch:
     def _deserialized(
         self, deserializer: Any, headers: Iterable[Any], data: Iterable[Any], count: int
     ) -> Tuple[List[Any], Optional[Exception]]:
-        """Return a column, up to what is refused, and what that raised."""
+        """Return a deserialized column, up to the first failure, and the error or None."""
         done: List[Any] = []
         add = done.append
         try:
@@ -374,13 +381,13 @@ class CompletedFetch:
                 add(value)
         except Exception as error:
             return done, error
-        if len(done) < count:  # map() takes that of the deserializer for its own end
+        if len(done) < count:  # map() ended: it takes a StopIteration of a deserializer for its own
             return done, RuntimeError('a deserializer raised StopIteration')
         return done, None
 
 
 def _size_of(columns: RecordColumns, fields: Fields) -> int:
-    """Return the bytes that keys, values and headers have together, or a bit less."""
+    """Return the size of all keys, values and headers in bytes; a bit less, as None counts -1."""
     size: int = sum(fields[10])
     if columns.keys is not None:
         size += sum(fields[9])

@@ -1,7 +1,7 @@
-"""What to do about each error code of a partition in a Fetch response, and the errors to raise.
+"""The table of actions for the error codes of partitions in Fetch responses, and their errors.
 
-The table is used by consumers, bounded readers and evented clients. Follows the error codes of the
-protocol guide, KIP-320, KIP-392 and KIP-516. Pure.
+Used by consumers, bounded readers and evented clients. Follows the error codes of the protocol
+guide, KIP-320, KIP-392 and KIP-516. Pure.
 """
 
 from __future__ import annotations
@@ -40,24 +40,24 @@ __all__ = [
 
 
 class FetchErrorAction(enum.Enum):
-    """What to do about an error code. None of them moves the position."""
+    """The action for an error code. No action moves the position."""
 
-    TAKE = 'take'  # its records count
-    OUT_OF_RANGE = 'out of range'  # to the leader, then the reset policy, or tell the caller
-    REFRESH = 'refresh'  # metadata, then whoever leads now
-    RETRY = 'retry'  # the same broker again, after back-off
-    RAISE = 'raise'  # tell the caller, and try again
+    TAKE = 'take'  # no error: take the records
+    OUT_OF_RANGE = 'out of range'  # ask the leader, then apply the reset policy or raise
+    REFRESH = 'refresh'  # refresh the metadata, then ask the current leader
+    RETRY = 'retry'  # ask the same broker again, after a back-off
+    RAISE = 'raise'  # raise the error to the caller, and retry
 
 
 #: A code that is not in the table follows its class if that is retriable; others are raised.
 ROWS: Dict[Optional[int], FetchErrorAction] = {
-    # The log of the broker says more.
+    # An unexpected error of the broker, which writes the details to its own log.
     UnknownError.errno: FetchErrorAction.RETRY,
     0: FetchErrorAction.TAKE,
     OffsetOutOfRangeError.errno: FetchErrorAction.OUT_OF_RANGE,
-    # The log of the broker is damaged; damage on the way would have ended the connection.
+    # The log of the broker is corrupt; corruption on the way would have ended the connection.
     CorruptRecordError.errno: FetchErrorAction.RAISE,
-    # It may have been created or deleted a moment ago.
+    # The topic may have been created or deleted a moment ago.
     UnknownTopicOrPartitionError.errno: FetchErrorAction.REFRESH,
     # From version 12 on the response may name the leader.
     NotLeaderForPartitionError.errno: FetchErrorAction.REFRESH,
@@ -80,7 +80,7 @@ ROWS: Dict[Optional[int], FetchErrorAction] = {
 
 
 def fetch_error_action(code: int) -> FetchErrorAction:
-    """Return what to do about an error code."""
+    """Return the action for an error code."""
     row = ROWS.get(code)
     if row is not None:
         return row
@@ -91,7 +91,7 @@ def fetch_error_action(code: int) -> FetchErrorAction:
 
 
 def error_of(code: int, partition: TopicPartition, offset: int, node_id: int) -> KafkaError:
-    """Return the error for a row that says RAISE."""
+    """Return the error to raise for an error code of a partition."""
     if code == TopicAuthorizationFailedError.errno:
         return TopicAuthorizationFailedError({partition.topic})
     kind = errors.for_code(code)
@@ -108,7 +108,7 @@ def error_of(code: int, partition: TopicPartition, offset: int, node_id: int) ->
 
 
 def out_of_range(partition: TopicPartition, offset: Optional[int]) -> KafkaError:
-    """Return the error for a position that the partition does not have, without reset policy."""
+    """Return the error for a position that is out of range, without a reset policy."""
     error = errors.OffsetOutOfRangeError({partition: offset})
     error.advice = (
         'seek() to an offset that the log has, as beginning_offsets() and end_offsets() tell it, or'
@@ -120,7 +120,7 @@ def out_of_range(partition: TopicPartition, offset: Optional[int]) -> KafkaError
 def too_large(partition: TopicPartition, offset: int, limit: int) -> KafkaError:
     """Return the error for a first message that the largest limit cuts off (1.2.1).
 
-    Arguments: limit: bytes that were asked for.
+    Arguments: limit: the bytes that were requested.
     """
     return errors.RecordTooLargeError(
         'topic %s, partition %d: the message at offset %d is larger than %d bytes, the most that '
@@ -132,7 +132,7 @@ def too_large(partition: TopicPartition, offset: int, limit: int) -> KafkaError:
 
 
 def merged(found: List[KafkaError]) -> List[KafkaError]:
-    """Return errors of one answer with those of one kind that name topics or places as one."""
+    """Merge the errors of one response: one error per class that has a set or dict of topics."""
     merged_sets: Dict[type, KafkaError] = {}
     others: List[KafkaError] = []
     for error in found:

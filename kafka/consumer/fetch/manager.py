@@ -6,17 +6,17 @@ partition, FetchSession the contents of a request, FetchResponseHandler applies 
 the FetchBuffer keeps the records.
 
 Fetches have connections of their own (Pool.fetch_link()), so that no other request waits for a
-Fetch that a broker delays until there are records. One is opened when the first partition of a
-broker is to be read, while its position is being found.
+Fetch that a broker delays until there are records. The connection is opened while the position of
+the broker's first partition is being found.
 
-A broker is asked again as soon as the program has begun with the last of what it sent, so that the
-next answer is on its way while that is decoded; and not before, so that a program that does not
-poll stops everything. An answer counts for a partition if its token and the offset that was asked
-are still what they were.
+The next request to a broker is sent when the program takes the last completed fetch of its last
+response, so that the next response arrives while that fetch is decoded; and not before, so that a
+program that does not poll stops fetching. A response counts for a partition only if the token and
+the fetch offset of its state are those of the request.
 
-look(), close() and whatever follows from answers run in turns of the loop; take(), put_back(),
-done() and has_news() are called by the thread that polls. What both touch is under the consumer's
-lock; fetch sessions and node selection belong to the turns alone.
+look(), close() and the handling of responses run in turns of the loop; take(), put_back(), done()
+and has_news() are called by the thread that polls. State that both use is under the consumer's
+lock; fetch sessions and node selection are used in turns only.
 """
 
 from __future__ import annotations
@@ -80,10 +80,10 @@ __all__ = ['FetchManager', 'FetchPace', 'FetchSettings']
 
 log = logging.getLogger(__name__)
 
-#: Seconds for which brokers do not wait while positions are being found: the next request, for the
-#: partitions that get one, would wait as long.
+#: For how long, in seconds, brokers are asked not to wait while positions are being found: the next
+#: request, with the partitions that have a position by then, is sent only after the response.
 HURRY = 1.0
-#: The least limit of a partition for brokers before 0.10.1, whose limits are hard.
+#: The smallest limit of a partition for brokers before 0.10.1, which cut a larger batch off.
 LEAST_LIMIT = 65536
 #: Seconds to pause after an unexpected exception.
 PAUSE_AFTER_FAULT = 0.1
@@ -100,13 +100,13 @@ LONGEST_PAUSE = 0.1
 class FetchPace:
     """The times of requests to one broker: the back-off, and how long the broker may wait.
 
-    A broker responds as soon as there is a record, however long it may wait. So one that had no
-    records for a while may wait longer: an idle consumer costs both sides less, and no record
-    arrives later for it. A request with other contents must not wait as long: the sender gives up
-    the long one then (`is_long`).
+    A broker responds as soon as there is a record, however long it may wait. So a broker that had
+    no records for a while may wait longer: an idle consumer costs both sides less, and no record is
+    delayed. If the contents of the request change meanwhile, the next request must not wait for the
+    long one: the caller then gives up the long one (`is_long`).
 
-    Arguments: usual: seconds that a broker waits as a rule; longest: seconds that it waits when
-        idle, at least as long.
+    Arguments: usual: the usual time that a broker waits, in seconds; longest: the longest time if
+        it is idle, in seconds, at least as long.
 
     Attributes: failures: in a row; not_before: time of the next request.
     """
@@ -125,7 +125,7 @@ class FetchPace:
         return '<FetchPace failures=%d quiet=%d>' % (self.failures, self._quiet)
 
     def max_wait(self, is_hurried: bool, may_be_long: bool) -> float:
-        """Return how long the broker may wait with its next response.
+        """Return the seconds that the broker may wait before its next response.
 
         Arguments: is_hurried: whether a request for other partitions is about to follow;
             may_be_long: whether the broker responds at once to changes of the leader too.
@@ -141,7 +141,7 @@ class FetchPace:
         return max_wait > self._usual
 
     def answered(self, asked_at: float, max_wait: float, is_progress: bool, now: float) -> None:
-        """Note a response. One without records that came at once is followed by a pause.
+        """Note a response; pause after one without records that came at once.
 
         Arguments: asked_at, max_wait: when the request was sent, and how long the broker might
             have waited; is_progress: whether it had records.
@@ -167,8 +167,8 @@ class FetchPace:
     def failed(self, now: float, backoff: Callable[[int], float], is_at_once: bool = False) -> None:
         """Back off after a failure.
 
-        Arguments: backoff: returns the seconds after so many failures in a row; is_at_once: no
-            pause after the first.
+        Arguments: backoff: returns the seconds to pause after a number of failures in a row;
+            is_at_once: no pause after the first.
         """
         self.failures += 1
         self._quiet = 0
@@ -193,7 +193,7 @@ class _Node:
         self.asked: Optional[_Asked] = None
         self.connecting: Optional[Task[Any]] = None
         self.pace = pace
-        self.is_given_up = False  # whether the request in flight is
+        self.is_given_up = False  # whether the request in flight was given up
         # The ranges of the broker, whether topics are named by id, and the version chosen by both.
         self.version: Tuple[Any, bool, int] = None, False, 0
 
@@ -206,7 +206,7 @@ class FetchManager:
         subscription: a SubscriptionState; lock: the consumer's.
         settings: a FetchSettings.
         make: makes a CompletedFetch of (partition, fetch_offset, data, token=..., node_id=...);
-            the rest of its arguments is bound in it.
+            its other arguments are bound.
         on_change: called in a turn of the loop when poll() may have something to do.
         figures: gets answered(node_id, seconds, throttle_time_ms, bytes_by_topic), or None.
         chance: for the jitter.
@@ -278,7 +278,8 @@ class FetchManager:
                 self._mend()
             has_changed = self._note_changes() or was_torn
             fetch = self._buffer.take()
-            # With the last fetch of a response the next request goes out, before it is decoded.
+            # Once the last fetch of a response is taken, the next request is sent before the
+            # fetch is decoded.
             looks = self._buffer.take_relief() or has_changed
             self._is_changing = False
         if looks:
@@ -326,8 +327,8 @@ class FetchManager:
             self._is_changing = False
 
     def has_news(self) -> bool:
-        """Return True if take() would return a fetch, or an error waits."""
-        # Called after each turn; a later change is followed by a turn, and so by another call.
+        """Return True if take() would return a fetch, or an error is pending."""
+        # May be outdated without the lock: a turn follows each change, and this is called again.
         if self._buffer.is_quiet and not self._subscription.has_changed:
             return bool(self.errors)
         with self._lock:
@@ -361,10 +362,10 @@ class FetchManager:
         self._dirty.update(changed)
         for each in changed:
             self._buffer.restore(each)
-        self._subscription.take_changed()  # last: after an interruption it is done again
+        self._subscription.take_changed()  # last: after an interruption all of it is done again
         return True
 
-    # ------------------------------------------------------------ when it looks
+    # ------------------------------------------------------------ reviewing
 
     def poke(self) -> None:
         """Call look() soon; in a turn of the loop."""
@@ -440,7 +441,7 @@ class FetchManager:
         if errors:
             self._on_change()
 
-    # ------------------------------------------------------------ asking
+    # ------------------------------------------------------------ sending
 
     def _ask_all(self, now: float) -> Optional[float]:
         """Send the requests that are due; return the time of the next, None without one."""
@@ -448,7 +449,7 @@ class FetchManager:
         self._is_starving = False
         order = [node for node, session in self._selection.sessions.items() if len(session)]
         share = self._settings.max_buffered_bytes // (2 * len(order)) if order else 0
-        # If the budget is too small for all, the nodes that got nothing are first the next time.
+        # If the budget is too small for all nodes, those left out come first the next time.
         later = [node for node in order if node > self._last_asked]
         order = later + [node for node in order if node <= self._last_asked]
         for node_id in order:
@@ -555,7 +556,7 @@ class FetchManager:
         now = self._loop.time()
         settings = self._settings
         at_most, limit = None, settings.partition_limit
-        if version < LIMITS_ALL:  # an answer may bring as much of every partition
+        if version < LIMITS_ALL:  # each partition may have up to its own limit in the response
             limit = min(limit, max(LEAST_LIMIT, room // len(session)))
             at_most = max(1, room // limit)
         plan = session.plan(version >= HAS_SESSIONS, version > LAST_WITH_NAMES, at_most)
@@ -570,7 +571,7 @@ class FetchManager:
         answered = partial(self._answered, node_id, node, session)
         link.submit(request, answered, settings.request_timeout, version)
 
-    # ------------------------------------------------------------ answers
+    # ------------------------------------------------------------ responses
 
     def _answered(
         self,
@@ -602,7 +603,7 @@ class FetchManager:
             failure = KafkaError('an answer of node %s was not understood: %r' % (node_id, fault))
             self._raise([failure])
         node.is_given_up = False
-        self.look()  # in this turn: an idle consumer should cost few of them
+        self.look()  # in the same turn: an idle consumer should need few turns
 
     def _lost(self, node_id: int, node: _Node, error: KafkaError) -> None:
         """Back off from a broker that does not respond."""
@@ -669,7 +670,7 @@ class FetchManager:
     def _take_nothing(
         self, node_id: int, node: _Node, asked: _Asked, response: FetchResponse, now: float
     ) -> None:
-        """Handle an empty response: most are empty if little is written."""
+        """Handle a response without partitions, the usual one of an idle fetch session."""
         node.pace.answered(asked.at, asked.max_wait, False, now)
         if self._figures is not None:
             self._figures.answered(node_id, now - asked.at, response.throttle_time_ms, {})

@@ -27,7 +27,7 @@ __all__ = ['NodeSelection']
 
 
 class _Trouble(NamedTuple):
-    """The back-off of a partition: until then, unless a seek changed its token."""
+    """The back-off of a partition until a time, unless its token changes before."""
 
     token: int
     failures: int
@@ -61,7 +61,7 @@ class NodeSelection:
         self._troubles: Dict[TopicPartition, _Trouble] = {}
         self._grown: Dict[TopicPartition, int] = {}
         self._topic_ids: Dict[str, bytes] = {}
-        # (time, partition): when to review a partition again. Entries may be outdated.
+        # A heap of (time, partition): when to review a partition again. Entries may be outdated.
         self._alarms: List[Tuple[float, TopicPartition]] = []
 
     def __repr__(self) -> str:
@@ -94,7 +94,7 @@ class NodeSelection:
         recreated = self._take_topic_ids()
         for partition, state in list(assignment.items()):
             if partition.topic in recreated and state.has_valid_position:
-                # The old position means nothing in the log of the new topic.
+                # The position in the old log is meaningless in the new one.
                 self._subscription.need_offset_reset(partition)
             self._place(partition, now)
 
@@ -122,7 +122,7 @@ class NodeSelection:
         }
 
     def _place(self, partition: TopicPartition, now: float) -> None:
-        """Move a partition to the session of the node to fetch it from, or to none."""
+        """Move a partition to the session of the node to fetch it from, or out of all sessions."""
         state = self._subscription.assignment.get(partition)
         if state is None:
             self._troubles.pop(partition, None)
@@ -211,7 +211,7 @@ class NodeSelection:
         """Continue after the records that a node sent; other partitions are served first."""
         self._troubles.pop(partition, None)
         if self._at.get(partition) != node:
-            return  # it has moved meanwhile, and will be reviewed
+            return  # moved to another node meanwhile, and reviewed later
         session = self.sessions[node]
         session.served(partition)
         before = session.latest(partition)
@@ -224,7 +224,7 @@ class NodeSelection:
         Arguments: seconds: returns the back-off after a number of failures in a row.
         """
         before = self._troubles.get(partition)
-        # A response without records reports no success: ignore failures of long ago.
+        # Responses without records do not reset the failures, so ignore those of long ago.
         is_new = before is None or before.token != token or now > before.until + seconds(99)
         failures = 1 if is_new or before is None else before.failures + 1
         trouble = _Trouble(token, failures, now + seconds(failures))
@@ -234,7 +234,7 @@ class NodeSelection:
     def prefer(
         self, partition: TopicPartition, state: TopicPartitionState, node: int, until: float
     ) -> None:
-        """Fetch from a preferred replica until a time; naming it again does not prolong it."""
+        """Fetch from a preferred replica until a time; a repeated hint does not extend it."""
         if state.preferred_replica == node:
             return
         state.prefer(node, until)
@@ -254,7 +254,7 @@ class NodeSelection:
         return leader is not None and leader != node
 
     def avoid(self, node: int) -> None:
-        """Fetch from the leaders again what a preferred replica does not deliver."""
+        """Fetch from the leaders again, because a preferred replica does not respond."""
         session = self.sessions.get(node)
         for partition in [] if session is None else session.wanted():
             state = self._subscription.assignment.get(partition)
@@ -269,5 +269,5 @@ class NodeSelection:
         return True
 
     def grown(self, partition: TopicPartition) -> Optional[int]:
-        """Return the limit of a partition since a message was cut off; None: the usual one."""
+        """Return the limit of a partition whose message was cut off; None: the usual limit."""
         return self._grown.get(partition)

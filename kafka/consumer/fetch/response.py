@@ -1,4 +1,4 @@
-"""Handling of Fetch responses, partition by partition.
+"""FetchResponseHandler: handles Fetch responses, partition by partition.
 
 The fetch manager passes it each response that its fetch session accepted. Records become
 CompletedFetches; hints and errors change the state of the partition and the node it is fetched
@@ -42,8 +42,8 @@ class FetchOutcome:
         fetches: CompletedFetches for the fetch buffer.
         errors: for the next poll() to raise.
         stale_topics: topics whose metadata is outdated.
-        changed: partitions whose next request is another one.
-        is_progress: whether the response had records or other news.
+        changed: partitions whose next request has changed.
+        is_progress: whether the response had records or a preferred replica, or led to a reset.
         is_unsettled: whether a position has to be found or validated.
         notes: lines for the log: (whether at level INFO, text, arguments).
     """
@@ -59,7 +59,7 @@ class FetchOutcome:
 
 
 class _Answer:
-    """The response that is being handled."""
+    """A response that is being handled, and its outcome so far."""
 
     def __init__(self, node_id: int, limit: int, response: FetchResponse, now: float) -> None:
         self.node_id = node_id
@@ -73,7 +73,7 @@ class FetchResponseHandler:
     """Applies Fetch responses to the state of partitions.
 
     Arguments: subscription; cluster; selection; settings; make: as FetchManager; backoff: returns
-    the seconds to wait after so many failures in a row.
+    the seconds to pause after a number of failures in a row.
     """
 
     def __init__(
@@ -95,7 +95,10 @@ class FetchResponseHandler:
     def make(
         self, node_id: int, session: FetchSession, parts: Parts
     ) -> Dict[TopicPartition, CompletedFetch]:
-        """Return the records of an answer, made without the lock: heads of batches are read."""
+        """Return the CompletedFetches of a response.
+
+        Runs without the lock, because it reads the headers of the batches.
+        """
         made: Dict[TopicPartition, CompletedFetch] = {}
         for at, data in parts:
             wanted = session.asked(at)
@@ -113,10 +116,11 @@ class FetchResponseHandler:
         made: Dict[TopicPartition, CompletedFetch],
         now: float,
     ) -> FetchOutcome:
-        """Take what an answer says of each partition, if it was asked and still counts.
+        """Apply a response to the partitions that were requested and have not moved since.
 
-        Arguments: limit: bytes that were asked of each partition; made: by make(). Under the
-        consumer's lock.
+        Runs under the consumer's lock.
+
+        Arguments: limit: bytes requested of each partition; made: by make().
         """
         answer = _Answer(node_id, limit, response, now)
         answer.outcome.is_progress = bool(made)
@@ -126,7 +130,7 @@ class FetchResponseHandler:
             if wanted is None or state is None:
                 continue
             if (state.token, state.fetch_offset) != (wanted.token, wanted.offset):
-                continue  # it was moved meanwhile
+                continue  # a stale response: the position was moved meanwhile
             if data.error_code:
                 self._take_error(answer, at, state, data)
             else:
@@ -147,7 +151,7 @@ class FetchResponseHandler:
         data: PartitionData,
         fetch: Optional[CompletedFetch],
     ) -> None:
-        """Take what a partition has."""
+        """Apply the data of a partition without an error."""
         if data.high_watermark >= 0:
             state.highwater = data.high_watermark
         if data.last_stable_offset >= 0:
@@ -174,7 +178,7 @@ class FetchResponseHandler:
         state: TopicPartitionState,
         fetch: CompletedFetch,
     ) -> None:
-        """Park records for the program, and ask for what comes behind them."""
+        """Add records to the fetch buffer, and let the next request continue after them."""
         if fetch.is_too_small:
             self._make_room(answer, at, state)
             return
@@ -182,11 +186,11 @@ class FetchResponseHandler:
         if fetch.next_offset > fetch.fetch_offset:
             state.fetched(fetch.next_offset, fetch.next_epoch)
             self._selection.advance(answer.node_id, at, state)
-        else:  # what begins here cannot be read: the program hears of it, and moves the position
+        else:  # the batch cannot be read: poll() raises, and the program has to seek
             self._selection.leave_alone(at, state.token, answer.now, lambda failures: math.inf)
 
     def _make_room(self, answer: _Answer, at: TopicPartition, state: TopicPartitionState) -> None:
-        """Ask for more of a partition whose first message was cut off, or tell the program."""
+        """Raise the limit of a partition whose first message was cut off, or keep an error."""
         limit = self._selection.grown(at) or answer.limit
         if self._selection.grow(at, limit, self._settings.max_bytes):
             answer.outcome.changed.add(at)
@@ -204,7 +208,7 @@ class FetchResponseHandler:
         state: TopicPartitionState,
         data: PartitionData,
     ) -> None:
-        """Do what the table says about an error."""
+        """Handle the error of a partition by the table in error_actions."""
         code, offset, outcome = data.error_code, state.fetch_offset, answer.outcome
         assert offset is not None
         reaction = fetch_error_action(code)
@@ -226,12 +230,12 @@ class FetchResponseHandler:
     def _is_moved(
         self, answer: _Answer, at: TopicPartition, state: TopicPartitionState, offset: int
     ) -> bool:
-        """Do something about an offset that is out of range; False if it stays as it is."""
+        """Handle an offset that is out of range; return False if the position stays."""
         if self._selection.is_follower(at, answer.node_id):
-            state.prefer(None)  # it may only lag: the leader knows
+            state.prefer(None)  # the follower may only lag: fetch from the leader
             return True
         if state.position != offset:
-            return False  # asked again; first what comes before it has to be handed out
+            return False  # fetched again; the records before it have to be returned first
         if self._subscription.has_default_offset_reset_policy():
             self._subscription.need_offset_reset(at)
             answer.outcome.is_progress = True
@@ -240,7 +244,7 @@ class FetchResponseHandler:
         return False
 
     def _is_told_who_leads(self, answer: _Answer, at: TopicPartition, data: PartitionData) -> bool:
-        """Take the leader that a broker names with its refusal; False if it is known already."""
+        """Use the new leader that an error response names; return False if it has no newer one."""
         leader = data.current_leader
         if not self._cluster.take_hint(
             str(at.topic),

@@ -1,14 +1,14 @@
 """Fetch sessions (KIP-227): the partitions fetched from one broker, and the requests for them.
 
 A FetchSession keeps the partitions in the order in which they are served, the id and epoch of the
-session, and what the broker was told last; from it follow the FetchRequest to send and the
-partitions of the response. Node selection adds and removes partitions; the fetch manager sends the
-requests. Runs in turns of the loop. Pure.
+session, and the partitions that the broker knows from earlier requests. It makes the contents of
+the next FetchRequest and validates the response. Node selection adds and removes partitions; the
+fetch manager sends the requests. Runs in turns of the loop. Pure.
 
-A broker that keeps a session remembers the last request, so a request names only new and changed
-partitions, and a response only those with news: both cost as much as the changes, not as all
-partitions. Without a session (brokers before Fetch v7, or with no room for one) each request names
-everything.
+A broker that keeps a session remembers the requested partitions, so a request names only new and
+changed partitions, and a response only those with records or changes: both cost as much as the
+changes, not as all partitions. Without a session (brokers before Fetch v7, or without a free slot
+in their cache of sessions) each request names all partitions.
 
 One request at a time: plan(), then on_response() or on_error(), then the next plan().
 """
@@ -69,9 +69,9 @@ _OF_SESSIONS = frozenset(
 class FetchSessionState(enum.Enum):
     """The states of a fetch session."""
 
-    NEW = 'new'  # the next request names everything
+    NEW = 'new'  # the next request names all partitions
     ASKED_ALL = 'asked for everything'
-    OPEN = 'open'  # the next request names what has changed
+    OPEN = 'open'  # the next request names changed partitions
     ASKED_CHANGES = 'asked for what has changed'
     CLOSED = 'closed'
 
@@ -100,18 +100,18 @@ TRANSITIONS: Dict[FetchSessionState, List[FetchSessionState]] = {
 class FetchSessionOutcome(enum.Enum):
     """What to do with a response as a whole."""
 
-    TAKEN = 'taken'  # its partitions count
-    EMPTY = 'empty'  # the broker throttles and said nothing: ask again for everything
-    START_OVER = 'start over'  # the session is not what was thought: ask again at once
-    FAILED = 'failed'  # an error that is not about sessions: ask again later
+    TAKEN = 'taken'  # handle its partitions
+    EMPTY = 'empty'  # empty because the broker throttles: request all partitions again
+    START_OVER = 'start over'  # the session is not the expected one: request all again at once
+    FAILED = 'failed'  # an error that is not about sessions: request all again later
 
 
 class WantedPartition(NamedTuple):
     """The request for a partition.
 
-    Attributes: offset: to begin with; max_bytes; leader_epoch: of its leader as far as is known, -1
-    for no check; topic_id: 16 zero bytes if it is not known; token: that of the
-    partition's state; not sent.
+    Attributes: offset: the fetch offset; max_bytes; leader_epoch: the known one, for the broker to
+    check, -1 for no check; topic_id: 16 zero bytes if it is not known; token: that of the
+    partition's state, not sent.
     """
 
     offset: int
@@ -124,8 +124,8 @@ class WantedPartition(NamedTuple):
 class FetchRequestData(NamedTuple):
     """The contents of the next request.
 
-    Attributes: partitions: to be named, in this order; forgotten: to be removed from the session;
-    by_id: whether topics are named by their ids (v13 and later).
+    Attributes: session_id; epoch; partitions: to name, in this order; forgotten: to remove from the
+    session, with their topic ids; by_id: whether topics are named by their ids (v13 and later).
     """
 
     session_id: int
@@ -136,7 +136,10 @@ class FetchRequestData(NamedTuple):
 
 
 class FetchSession:
-    """The partitions fetched from one broker. Arguments: uses_sessions: whether there are any."""
+    """The partitions fetched from one broker.
+
+    Arguments: uses_sessions: whether to use fetch sessions if the broker supports them.
+    """
 
     def __init__(self, uses_sessions: bool = True) -> None:
         self.state = FetchSessionState.NEW
@@ -144,13 +147,13 @@ class FetchSession:
         self.epoch = FIRST_EPOCH
         self._uses_sessions = uses_sessions
         self._by_id = False  # how topics are named in the session
-        # What is wanted, in the order in which partitions have their turn.
+        # The partitions to fetch, in the order in which they are served.
         self._wanted: Dict[TopicPartition, WantedPartition] = {}
-        # What the broker was told with the last request and before.
+        # The partitions that the broker knows from the last request and the session.
         self._told: Dict[TopicPartition, WantedPartition] = {}
-        self._changed: Dict[TopicPartition, None] = {}  # where the two may differ
+        self._changed: Dict[TopicPartition, None] = {}  # in which the two may differ
         self._names: Dict[bytes, str] = {}
-        self._nameless: Dict[TopicPartition, None] = {}  # wanted, of topics without id
+        self._nameless: Dict[TopicPartition, None] = {}  # those in _wanted without a topic id
 
     def __repr__(self) -> str:
         return '<FetchSession %d epoch=%d %s, %d partitions>' % (
@@ -163,10 +166,10 @@ class FetchSession:
     def __len__(self) -> int:
         return len(self._wanted)
 
-    # ------------------------------------------------------------ what is wanted
+    # ------------------------------------------------------------ partitions
 
     def want(self, partition: TopicPartition, wanted: WantedPartition) -> None:
-        """Ask for a partition from now on, or ask for something else of it."""
+        """Add a partition, or change its request."""
         if self._wanted.get(partition) == wanted:
             return
         self._wanted[partition] = wanted
@@ -178,21 +181,21 @@ class FetchSession:
             self._names[wanted.topic_id] = str(partition.topic)
 
     def drop(self, partition: TopicPartition) -> None:
-        """Ask for a partition no more."""
+        """Remove a partition."""
         if self._wanted.pop(partition, None) is not None:
             self._changed[partition] = None
             self._nameless.pop(partition, None)
 
     def wanted(self) -> List[TopicPartition]:
-        """Return all that is wanted, what has its turn next first."""
+        """Return the partitions, in the order in which they are served."""
         return list(self._wanted)
 
     def latest(self, partition: TopicPartition) -> Optional[WantedPartition]:
-        """Return what is wanted of a partition now; None: nothing."""
+        """Return the next request for a partition, or None."""
         return self._wanted.get(partition)
 
     def served(self, partition: TopicPartition) -> None:
-        """Let a partition that gave records have its next turn behind all others.
+        """Move a partition whose records were received to the end of the order.
 
         Within a session the broker does the same by itself.
         """
@@ -201,21 +204,21 @@ class FetchSession:
             self._wanted[partition] = wanted
 
     def asked(self, partition: TopicPartition) -> Optional[WantedPartition]:
-        """Return what the broker was asked for a partition with the last request, None: nothing."""
+        """Return the request for a partition that the broker has, or None."""
         return self._told.get(partition)
 
     def topic_of(self, topic_id: bytes) -> Optional[str]:
-        """Return the name of a topic that was asked for by its id."""
+        """Return the name of a topic that was requested by its id, or None."""
         return self._names.get(topic_id)
 
     @property
     def is_asked(self) -> bool:
-        """Whether an answer is waited for."""
+        """Whether a request is in flight."""
         return self.state in (FetchSessionState.ASKED_ALL, FetchSessionState.ASKED_CHANGES)
 
     @property
     def is_outdated(self) -> bool:
-        """Whether something is wanted that the broker was not asked."""
+        """Whether the broker has no or another request for one of the partitions."""
         for partition in self._changed:
             wanted = self._wanted.get(partition)
             if wanted is not None and _is_news(wanted, self._told.get(partition)):
@@ -224,7 +227,7 @@ class FetchSession:
 
     @property
     def all_have_ids(self) -> bool:
-        """Whether all that is wanted may be named by id."""
+        """Whether the topics of all partitions have known ids."""
         return not self._nameless
 
     # ------------------------------------------------------------ requests
@@ -232,11 +235,11 @@ class FetchSession:
     def plan(
         self, has_sessions: bool, by_id: bool, at_most: Optional[int] = None
     ) -> FetchRequestData:
-        """Return what the next request has to say.
+        """Return the contents of the next request.
 
-        Arguments: has_sessions: whether the broker knows of them (Fetch v7 and later); by_id:
-        whether topics are to be named by their ids, which all have then; at_most: so many
-        partitions where there is no session, None for all.
+        Arguments: has_sessions: whether the broker supports sessions (Fetch v7 and later); by_id:
+        whether to name topics by their ids, which all must have then; at_most: the most partitions
+        to name without a session, None for all.
         """
         if not (has_sessions and self._uses_sessions):
             return self._plan_all(NO_SESSION, FINAL_EPOCH, by_id, at_most)
@@ -254,7 +257,7 @@ class FetchSession:
         if at_most is not None and at_most < len(partitions):
             partitions = partitions[: max(1, at_most)]
             for partition, _ in partitions:
-                self.served(partition)  # or the others would never be named
+                self.served(partition)  # otherwise the rest would never be named
         self._told = dict(partitions)
         self._changed.clear()
         self._names = {
@@ -270,7 +273,8 @@ class FetchSession:
         told = self._told
         for partition in self._changed:
             wanted, before = self._wanted.get(partition), told.get(partition)
-            # Where the session goes by names, one made anew would be forgotten by its name.
+            # A topic created again has another id. With names (before v13) the old one must not be
+            # forgotten: the broker would remove the new partition of the same name.
             if before is not None and (
                 wanted is None or self._by_id and wanted.topic_id != before.topic_id
             ):
@@ -286,13 +290,13 @@ class FetchSession:
         return FetchRequestData(self.session_id, self.epoch, partitions, forgotten, self._by_id)
 
     def close(self) -> Optional[int]:
-        """End it; return the id of the session that the broker is to be told to end, if any."""
+        """Close it; return the id of the session that the broker has to end, or None."""
         if self.state is not FetchSessionState.CLOSED:
             self._move(FetchSessionState.CLOSED)
         session_id, self.session_id = self.session_id, NO_SESSION
         return session_id or None
 
-    # ------------------------------------------------------------ answers
+    # ------------------------------------------------------------ responses
 
     def on_response(
         self,
@@ -301,10 +305,10 @@ class FetchSession:
         partitions: Collection[TopicPartition],
         is_throttled: bool = False,
     ) -> FetchSessionOutcome:
-        """Take note of an answer; return what it is good for.
+        """Handle a response; return what to do with it.
 
-        Arguments: error_code, session_id: of the answer as a whole; partitions: all it tells of;
-        is_throttled: whether the broker asked to be left alone for a while.
+        Arguments: error_code, session_id: of the response as a whole; partitions: all partitions
+        in it; is_throttled: whether it has a throttle time.
         """
         was_all = self.state is FetchSessionState.ASKED_ALL
         if error_code:
@@ -320,7 +324,7 @@ class FetchSession:
         if not self._is_consistent(was_all, partitions):
             self._start_over(session_id or self.session_id)
             return FetchSessionOutcome.START_OVER
-        if session_id == NO_SESSION:  # none was made, or the broker has ended it
+        if session_id == NO_SESSION:  # the broker made no session, or has ended it
             self._start_over(NO_SESSION)
         elif was_all or session_id == self.session_id:
             self._go_on(session_id, was_all)
@@ -330,7 +334,7 @@ class FetchSession:
         return FetchSessionOutcome.TAKEN
 
     def _is_consistent(self, was_all: bool, partitions: Collection[TopicPartition]) -> bool:
-        """Return True if an answer is about what was asked: all of it, or nothing else."""
+        """Return True if a response has all partitions of a full request, and no others."""
         if was_all and len(partitions) != len(self._told):
             return False
         return all(partition in self._told for partition in partitions)
@@ -344,11 +348,11 @@ class FetchSession:
         self._move(FetchSessionState.OPEN)
 
     def on_error(self) -> None:
-        """Take note that a request got no answer: whether the broker has seen it is unknown."""
+        """Handle a request without a response: the broker may have received it or not."""
         self._start_over(self.session_id)
 
     def _start_over(self, session_id: int) -> None:
-        """Name everything in the next request, which ends the old session if there is one."""
+        """Name all partitions in the next request, which ends the old session if there is one."""
         self.session_id = session_id
         self.epoch = FIRST_EPOCH
         self._move(FetchSessionState.NEW)
@@ -362,11 +366,12 @@ class FetchSession:
 
 
 def _is_news(wanted: WantedPartition, told: Optional[WantedPartition]) -> bool:
-    return told is None or wanted[:4] != told[:4]  # all but the token
+    return told is None or wanted[:4] != told[:4]  # without the token, which is not sent
 
 
-#: The first versions of Fetch that limit an answer as a whole (KIP-74; from then on a limit lets
-#: the first batch pass), and that have sessions; the last that names topics.
+#: The first version of Fetch with max_bytes for the whole response (KIP-74; from then on the first
+#: batch is complete even if it exceeds a limit), the first with sessions, and the last that names
+#: topics.
 LIMITS_ALL = 3
 HAS_SESSIONS = 7
 LAST_WITH_NAMES = 12
@@ -375,10 +380,11 @@ LAST_WITH_NAMES = 12
 class FetchSettings(NamedTuple):
     """The options of a consumer for fetching; times in seconds, sizes in bytes.
 
-    Attributes: max_wait: brokers wait so long for min_bytes; below request_timeout; idle_wait: and
-    so long after they have waited in vain for a while, unless that is less; max_bytes: of an
-    answer; max_partition_bytes: of a partition in it; max_buffered_bytes: of all that is fetched
-    ahead, everywhere; metadata_max_age: for so long a nearer replica is asked.
+    Attributes: max_wait: how long brokers wait for min_bytes; below request_timeout; idle_wait: how
+    long they wait at most after several waits without records, no effect if less than max_wait;
+    max_bytes: of a response; max_partition_bytes: of a partition in it; max_buffered_bytes: of all
+    records fetched ahead, from all brokers; metadata_max_age: how long a preferred read replica is
+    used.
     """
 
     min_bytes: int = 1
@@ -398,7 +404,7 @@ class FetchSettings(NamedTuple):
 
     @property
     def partition_limit(self) -> int:
-        """How much is usually asked of a partition."""
+        """The usual limit of a partition, in bytes."""
         return min(self.max_partition_bytes, self.max_bytes)
 
 
@@ -409,15 +415,15 @@ def fetch_request(
     max_wait: float,
     partition_limit: Optional[int] = None,
 ) -> FetchRequest:
-    """Return the request that says what a plan says.
+    """Return the FetchRequest for the contents in `plan`.
 
-    Arguments: max_bytes: of the answer; max_wait: seconds; partition_limit: bytes of those
-    partitions that are asked for as usual, None for those of the settings.
+    Arguments: max_bytes: of the response; max_wait: seconds; partition_limit: bytes, for partitions
+    with the usual limit, None for the limit of the settings.
     """
     usual = settings.partition_limit
     topics: List[FetchTopic] = []
     last: Optional[Tuple[object, bytes]] = None
-    # The order is who has its turn first: a topic that has its turn twice is named twice.
+    # Partitions are named in the order in which they are served, so a topic may be named twice.
     for (topic, index), wanted in plan.partitions:
         if (topic, wanted.topic_id) != last:
             last = topic, wanted.topic_id
@@ -473,7 +479,7 @@ def ending_request(session_id: int) -> FetchRequest:
 def parts_of(
     response: FetchResponse, session: FetchSession
 ) -> Iterable[Tuple[TopicPartition, PartitionData]]:
-    """Yield the partitions of a response and their data; topics of an unknown id have no name."""
+    """Yield the partitions of a response and their data; the name is '' for an unknown topic id."""
     for topic in response.responses:
         name = topic.topic or session.topic_of(topic.topic_id) or ''
         for data in topic.partitions:

@@ -1,6 +1,6 @@
-"""Lists of brokers as users write them: ``host:port`` in all its forms.
+"""Parser of broker lists: ``host:port`` in all forms that earlier releases accepted.
 
-Used by all clients. Names are looked up when they are connected to.
+Used by all clients. Host names are resolved later, when a connection is opened.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ Host = Tuple[str, int, int]
 def collect_hosts(hosts: Union[str, Iterable[str]], randomize: bool = True) -> List[Host]:
     """Parse a list of brokers.
 
-    Arguments: hosts: text with commas between, or an iterable of texts, each ``host``,
-    ``host:port``, an IPv6 address or one in brackets with or without ``:port``; randomize: shuffle.
+    Arguments: hosts: a comma-separated string, or an iterable of strings; each entry is ``host``,
+    ``host:port``, an IPv6 address, or an IPv6 address in brackets with or without ``:port``;
+    randomize: whether to shuffle the result.
 
-    Returns (host, port, address family) triples; the port is 9092 where none is given.
-    Raises TypeError for anything but text, KafkaConfigurationError for an invalid port, a
-    password, a path, or a protocol that is not Kafka's.
+    Returns (host, port, address family) triples; the default port is 9092.
+    Raises TypeError if an entry is neither str nor bytes, KafkaConfigurationError for an invalid
+    port, a password, a path, or the scheme of another protocol.
 
     From 1.0 on; 0.9.5 returned pairs, which are the first two elements.
     """
@@ -46,10 +47,10 @@ def collect_hosts(hosts: Union[str, Iterable[str]], randomize: bool = True) -> L
 
 
 def get_ip_port_afi(host_and_port_str: str) -> Host:
-    """Parse one broker's address; see collect_hosts().
+    """Parse the address of one broker; see collect_hosts().
 
-    The family is AF_INET or AF_INET6 for an address, AF_INET6 for anything in brackets, else
-    AF_UNSPEC. A negative port is replaced by 9092. From the 1.x releases.
+    The family is AF_INET or AF_INET6 for an IP address, AF_INET6 for anything in brackets, and
+    AF_UNSPEC for a name. A negative port is replaced by 9092. From the 1.x releases.
     """
     try:
         text = with_brackets(without_protocol(_text(host_and_port_str)))
@@ -89,7 +90,7 @@ def _port(text: str, whole: str) -> int:
     except ValueError as error:
         raise KafkaConfigurationError('the port in %r is no number' % whole) from error
     if port > MAX_PORT:
-        # The resolver takes it modulo 65536, which would reach the port of another program.
+        # getaddrinfo() takes the port modulo 65536: it would connect to some other service.
         raise KafkaConfigurationError('the port in %r is beyond %d' % (whole, MAX_PORT))
     return DEFAULT_KAFKA_PORT if port < 0 else port
 

@@ -1,6 +1,6 @@
-"""Checks of what blocking connections and clients are made with: host, port, time-out, security.
+"""Checks of the constructor arguments of blocking clients: host, port, timeout, security options.
 
-They name the wrong argument before anything is connected.
+They raise an error that names the wrong argument before any connection is opened.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ __all__ = ['check_timeout', 'check_types', 'security_of']
 
 
 def check_types(host: Any, port: Any, timeout: Any) -> None:
-    """Name a wrong argument; create_connection() would fail in its own words, or not at all."""
+    """Raise an error that names an argument of the wrong type.
+
+    socket.create_connection() would raise an unspecific error, or none.
+    """
     if not isinstance(host, (str, bytes)):
         raise TypeError('host must be text, not %r' % (host,))
     if not isinstance(port, (int, str)):
@@ -25,19 +28,20 @@ def check_types(host: Any, port: Any, timeout: Any) -> None:
 
 
 def check_timeout(timeout: Any) -> None:
-    """Raise TypeError or ValueError unless a socket takes this: seconds, or None for no end."""
+    """Raise TypeError or ValueError unless this is a timeout: seconds, or None for no timeout."""
     if timeout is None:
         return
     if not isinstance(timeout, (int, float)):
         raise TypeError('timeout must be seconds or None, not %r' % (timeout,))
-    if not timeout >= 0:  # which NaN is not either
+    if not timeout >= 0:  # also rejects NaN
         raise ValueError('timeout must not be negative: %r' % (timeout,))
 
 
 def security_of(who: str, options: Dict[str, Any]) -> Optional[SecuritySettings]:
-    """Return what options say about security, None for nothing; see SecuritySettings.of_keywords().
+    """Return the security settings of keyword options, None without any of these options.
 
-    What that takes is loaded by programs that need it: TLS alone is a tenth of the client.
+    See SecuritySettings.of_keywords(). Modules for security are imported only if they are needed:
+    TLS alone is a tenth of the client.
     """
     if not options:
         return None

@@ -1,6 +1,6 @@
-"""Failed attempts to reach a broker, as data, and the stages of a connection.
+"""Failed connection attempts as data, and the stages of connecting to a broker.
 
-Used by all clients; an error that is raised while connecting carries its stage. Pure.
+Used by all clients. An error that is raised while connecting has its stage in ``stage``. Pure.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ E = TypeVar('E', bound=BaseException)
 class Attempt(NamedTuple):
     """One attempt to reach a broker that failed.
 
-    Attributes: address: host and port as they were configured or listed; ip: what the name was
-    resolved to, None before; stage: how far it came, one of STAGES; seconds: how long it took;
-    error; hint: what may be the cause, '' for none.
+    Attributes: address: host and port as configured, or as listed in the metadata; ip: the address
+    that the name was resolved to, None if it was not resolved yet; stage: the stage that failed,
+    one of STAGES; seconds: the duration; error; hint: the likely cause, or ''.
     """
 
     address: str
@@ -48,7 +48,7 @@ class Attempt(NamedTuple):
 
 
 def at_stage(error: E, stage: str) -> E:
-    """Note the stage in which an error happened, unless it is noted there; return the error."""
+    """Set the ``stage`` of an error, unless it has one; return the error."""
     noted: Any = error
     if getattr(error, 'stage', None) is None:
         noted.stage = stage
@@ -56,12 +56,12 @@ def at_stage(error: E, stage: str) -> E:
 
 
 def stage_of(error: BaseException, default: str) -> str:
-    """Return the stage that was noted in an error."""
+    """Return the ``stage`` of an error, or the default."""
     return getattr(error, 'stage', None) or default
 
 
 def hint_for(stage: str, error: BaseException) -> str:
-    """Return a likely cause of a failure, '' if there is none to name."""
+    """Return the likely cause of a failure, '' if it is unknown."""
     if isinstance(error, KafkaTimeoutError) and stage in _SILENT:
         return _SILENT[stage]
     text = ' '.join(map(str, error.args)) if isinstance(error, KafkaError) else str(error)
@@ -98,7 +98,7 @@ def unreachable_text(node_id: Any, attempts: Sequence[Attempt], error: BaseExcep
 
 
 def given_up() -> KafkaTimeoutError:
-    """Return the error of an attempt under way when the time of all attempts was over."""
+    """Return the error of an attempt that was in progress when the overall timeout expired."""
     error: Any = KafkaTimeoutError('it was given up before it was ready')
     error.is_given_up = True
     made: KafkaTimeoutError = error
@@ -106,7 +106,7 @@ def given_up() -> KafkaTimeoutError:
 
 
 def telling(attempts: Iterable[Attempt]) -> List[Attempt]:
-    """Return the attempts without those that were given up if the address has another one."""
+    """Return the attempts, omitting those that were given up if their address has another one."""
     attempts = list(attempts)
     ended = {each.address for each in attempts if not _is_given_up(each)}
     return [each for each in attempts if not _is_given_up(each) or each.address not in ended]
@@ -117,7 +117,7 @@ def _is_given_up(attempt: Attempt) -> bool:
 
 
 def describe(attempts: Any, most: int = 5) -> str:
-    """Return the last attempts as text, the latest at the end; equal ones once, with a count."""
+    """Return the last attempts as text, the latest last; equal ones are merged, with a count."""
     found: Dict[Any, List[Attempt]] = {}
     for each in attempts:
         alike = each.address, each.ip, each.stage, str(each.error), each.hint

@@ -1,8 +1,9 @@
-"""Secured connections of blocking clients: through a proxy, in TLS, logged in.
+"""Secured connections of blocking clients: proxy, TLS and SASL login.
 
-open_secured() drives the connect conversation (connect.py) over a blocking socket, within one time
-limit for all of it, and opens other connections where those may get further. kafka/conn.py calls it
-and uses the SecuredSocket as its socket.
+open_secured() drives the connect conversation (connect.py) over a blocking socket, with one timeout
+for all of it, and tries again on another connection if the conversation asks for that.
+kafka/conn.py calls it and uses the SecuredSocket as its socket. Not thread-safe: a connection is
+used by one thread at a time.
 """
 
 from __future__ import annotations
@@ -46,13 +47,13 @@ READ_BYTES = 64 * 1024
 
 
 class SecuredSocket:
-    """What a blocking connection uses as its socket.
+    """The socket of a secured blocking connection.
 
-    Arguments: conversation: with the broker, which connect() holds; url: of the proxy, None to
-    connect to host and port themselves; ends_at: until when connecting may take, in monotonic
-    seconds; None for ever.
+    Arguments: conversation: the connect conversation that connect() runs; url: of the proxy, None
+    to connect to host and port directly; ends_at: deadline of connecting, in monotonic seconds,
+    None for no deadline.
 
-    Errors of TLS are OSErrors here, as those of the socket below.
+    TLS errors are raised as OSErrors, like those of the underlying socket.
     """
 
     def __init__(
@@ -71,9 +72,9 @@ class SecuredSocket:
         self._layer = TransportLayer(_not_connected)
         self._timeout: Optional[float] = None
         self._ends_at = ends_at
-        self._opened = b''  # decrypted, and not asked for yet
+        self._opened = b''  # decrypted, not yet returned by recv()
         self._has_read = False
-        self._versions: Optional[BrokerVersions] = None  # as the login asked for them
+        self._versions: Optional[BrokerVersions] = None  # from the ApiVersions of the login
         self._renew_at: Optional[float] = None  # when to log in again, None: never
 
     def __repr__(self) -> str:
@@ -92,7 +93,7 @@ class SecuredSocket:
             raise self._explained(error) from error
 
     def recv(self, size: int) -> bytes:
-        """Return what has come, at most `size` bytes; empty at the end. Raises OSError."""
+        """Return the next bytes, at most `size`; b'' at the end of the stream. Raises OSError."""
         if not self._layer.is_encrypted:
             data: bytes = self._sock.recv(size)
             return data
@@ -108,9 +109,10 @@ class SecuredSocket:
         return data
 
     def has_ended(self) -> bool:
-        """Return True if the peer has closed the connection; for when it is ready to be read.
+        """Return True if the peer has closed the connection. Called when the socket is readable.
 
-        No answer may be awaited. Behind TLS what came may be a session ticket, which ends nothing.
+        Only while no response is outstanding. With TLS the socket may be readable because of a
+        session ticket, which does not end the connection.
         """
         if not self._layer.is_encrypted:
             return is_at_end(self._sock)
@@ -121,9 +123,9 @@ class SecuredSocket:
         return self._layer.is_ended
 
     def shutdown(self, how: int) -> None:
-        """End the conversation. Raises OSError."""
+        """Send a TLS close_notify, then shut down the socket. Raises OSError."""
         if self._layer.is_encrypted:
-            self._sock.setblocking(False)  # a goodbye is not worth waiting for
+            self._sock.setblocking(False)  # do not wait to send the close_notify
             self._layer.close()
         self._sock.shutdown(how)
 
@@ -133,17 +135,17 @@ class SecuredSocket:
             self._sock.close()
 
     def settimeout(self, timeout: Optional[float]) -> None:
-        """Limit each call."""
+        """Set the timeout in seconds of each call, None for no timeout."""
         self._timeout = timeout
         self._sock.settimeout(timeout)
 
     def fileno(self) -> int:
-        """Return the number of the socket's file."""
+        """Return the file descriptor of the socket."""
         number: int = self._sock.fileno()
         return number
 
     def _explained(self, error: OSError) -> OSError:
-        """Say what it may mean that a connection breaks before anything was read from it."""
+        """Add a hint to the error of a connection that breaks before anything was read from it."""
         if self._has_read or not self._layer.is_encrypted:
             return error
         return ConnectionResetError(
@@ -153,7 +155,7 @@ class SecuredSocket:
     # ------------------------------------------------------------ connecting
 
     def connect(self) -> None:
-        """Pass the proxy, begin TLS, log in, as far as that is wanted.
+        """Connect through the proxy, do the TLS handshake and log in, as configured.
 
         Raises OSError; KafkaError with ``stage``.
         """
@@ -162,7 +164,7 @@ class SecuredSocket:
         self._renew_later(established.lifetime_ms)
 
     def renew_login(self) -> None:
-        """Log in once more if it is time; no answer may be outstanding (KIP-368).
+        """Re-authenticate if it is time (KIP-368). No response may be outstanding.
 
         Raises KafkaError.
         """
@@ -183,7 +185,7 @@ class SecuredSocket:
         self._renew_at = None if seconds is None else time.monotonic() + seconds
 
     def _drive(self, steps: Steps[T]) -> T:
-        """Do the actions of a conversation to its end, within the time limit."""
+        """Do the actions of a conversation until it ends; return its result."""
         try:
             action = next(steps)
             while True:
@@ -222,7 +224,7 @@ class SecuredSocket:
         return None
 
     def _received(self) -> bytes:
-        """Return what the broker has sent; b'' where it has closed or broken the connection."""
+        """Return the next decrypted bytes; b'' if the broker has closed or reset the connection."""
         while True:
             self._limit()
             try:
@@ -235,7 +237,10 @@ class SecuredSocket:
                 return data
 
     def _limit(self) -> Optional[float]:
-        """Give the next call what is left of the time, and return it: seconds, None for ever."""
+        """Set the socket timeout to the seconds until the deadline; return them, or None.
+
+        Raises socket.timeout after the deadline.
+        """
         if self._ends_at is None:
             return None
         left = self._ends_at - time.monotonic()
@@ -252,9 +257,10 @@ def open_secured(
     timeout: Optional[float],
     client_id: Optional[str] = None,
 ) -> SecuredSocket:
-    """Connect to a broker as its settings say, within `timeout` seconds.
+    """Connect to a broker with the given security settings, within `timeout` seconds.
 
-    Raises OSError where there is no connection; KafkaError with ``stage`` for what comes after.
+    Raises OSError if the TCP connection cannot be opened, KafkaError with ``stage`` if a later
+    stage fails.
     """
     ends_at = None if timeout is None else time.monotonic() + timeout
     conversation = ConnectConversation(
@@ -298,5 +304,5 @@ def _connected(url: Optional[str], host: str, port: int, ends_at: Optional[float
 
 
 def words(error: KafkaError) -> str:
-    """Return what an error says, without its class."""
+    """Return the text of an error, without the description of its class."""
     return ' '.join(map(str, error.args))

@@ -1,8 +1,8 @@
-"""The connections to the brokers of one cluster, and the choice of one for any request.
+"""The connections to the brokers of one cluster, and the selection of a node for any request.
 
-Made by the Pool; used only by the thread that runs its loop, but for ``is_connected``. Connections
-are kept in tables by node id, one table for each purpose: a broker answers the requests of a
-connection in order, so what it may hold back (Fetch, JoinGroup) has a connection of its own.
+Created by the Pool; used only by the thread that runs its loop, except for ``is_connected``.
+Connections are kept in tables by node id, one table per purpose: a broker responds to the requests
+of a connection in order, so requests that it may hold (Fetch, JoinGroup) use a separate connection.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from kafka.structs import BrokerMetadata
 
 __all__ = ['INTERVAL', 'BrokerConnections', 'Table', 'with_attempts']
 
-#: Seconds after which the next server is tried beside one that does not answer.
+#: Seconds after which the next server is tried while the previous one has not responded.
 INTERVAL = 1.0
 
 #: Connections by node id.
@@ -40,13 +40,13 @@ Table = Dict[int, NodeConnection]
 class BrokerConnections:
     """All connections of one Pool.
 
-    Arguments: loop; settings; cluster: what is known of it; chance: for the jitter and the order of
-    brokers; on_lost: called when a connection ended that had been ready.
+    Arguments: loop; settings; cluster: the cached metadata; chance: random numbers for the jitter
+    and the order of brokers; on_lost: called with a connection that was ready and has ended.
 
-    Attributes: common: the connections for all that no broker holds back; fetches: those for Fetch;
-    cluster; family: what is known of all brokers of the cluster; is_closed; spare: the connection
-    to a bootstrap server that lists no broker, None without one; seen_versions: of the broker that
-    was connected last, None before the first.
+    Attributes: common: the connections for requests that brokers do not hold; fetches: those for
+    Fetch; cluster; family: what is known about all brokers of the cluster; is_closed; spare: the
+    connection to a bootstrap server whose metadata lists no broker, or None; seen_versions: those
+    of the broker that was connected last, None before the first.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class BrokerConnections:
     # ------------------------------------------------------------ one connection
 
     def make(self, host: str, port: int, node_id: Optional[int] = None) -> NodeConnection:
-        """Return a new connection, in no table and not connected yet."""
+        """Return a new connection that is in no table and not connected yet."""
         return NodeConnection(
             self._loop,
             self._settings,
@@ -91,13 +91,16 @@ class BrokerConnections:
         )
 
     def of_group(self, group_id: str, parks: bool) -> Table:
-        """Return the connections of a group: those for JoinGroup and SyncGroup, or the others."""
+        """Return the connections of a group.
+
+        Arguments: parks: True for those of JoinGroup and SyncGroup, False for the others.
+        """
         return self._groups.setdefault((group_id, parks), {})
 
     def of_node(self, table: Table, node_id: int) -> NodeConnection:
-        """Return the connection to a node out of a table; make it if there is none.
+        """Return the connection to a node from a table; create it if it is absent.
 
-        Raises UnknownBrokerIdError for a node that is not known, IllegalStateError after close().
+        Raises UnknownBrokerIdError for an unknown node, IllegalStateError after close().
         """
         if self.is_closed:
             raise IllegalStateError('the client is closed')
@@ -112,7 +115,7 @@ class BrokerConnections:
         return known
 
     def keep_or_close(self, server: NodeConnection) -> None:
-        """Keep the connection to a bootstrap server as that to the broker that it is."""
+        """Keep a bootstrap connection as that to the broker of its address, or close it."""
         if server is self.spare:
             return
         for broker in self.brokers():
@@ -127,7 +130,7 @@ class BrokerConnections:
         server.close()
 
     def take_spare(self) -> Optional[NodeConnection]:
-        """Return ``spare``, which is None after that."""
+        """Return ``spare`` and set it to None."""
         spare, self.spare = self.spare, None
         return spare
 
@@ -140,13 +143,13 @@ class BrokerConnections:
     # ------------------------------------------------------------ all of them
 
     def brokers(self) -> List[BrokerMetadata]:
-        """Return the brokers in the same order in every process, which a set does not keep."""
+        """Return the brokers sorted by node id: the order of a set differs between processes."""
         return sorted(self.cluster.brokers(), key=lambda broker: broker.nodeId)
 
     def all(self) -> List[NodeConnection]:
         """Return all connections; may be called by any thread."""
-        spare = self.spare  # read once: the thread that runs the loop may change it meanwhile
-        # Copied in one step each, for the same reason.
+        spare = self.spare  # read once: the thread that runs the loop may change it concurrently
+        # Each dict is copied in one step, for the same reason.
         tables = self._groups.copy().values()
         of_groups = [each for table in tables for each in table.copy().values()]
         beside = [*self.fetches.values(), *of_groups]
@@ -154,21 +157,21 @@ class BrokerConnections:
 
     @property
     def is_connected(self) -> bool:
-        """Whether any connection is open; may be asked by any thread."""
+        """Whether any connection is ready; may be read by any thread."""
         return not self.is_closed and any(each.is_ready for each in self.all())
 
     @property
     def ready_count(self) -> int:
-        """How many nodes can be sent common requests at once."""
+        """The number of nodes whose common connection is ready."""
         return sum(each.is_ready for each in self.common.values())
 
     def versions(self, node_id: int) -> Optional[BrokerVersions]:
-        """Return what a node serves; None while it is not connected."""
+        """Return the API versions of a node; None while it is not connected."""
         known = self.common.get(node_id)
         return None if known is None else known.versions
 
     def finalized_features(self) -> Dict[str, int]:
-        """Return the features of the cluster and their levels, of the newest epoch (KIP-584)."""
+        """Return {feature: level} of the newest finalized features of the cluster (KIP-584)."""
         return self._features[1]
 
     # ------------------------------------------------------------ any of them
@@ -176,8 +179,8 @@ class BrokerConnections:
     def candidates(self) -> List[NodeConnection]:
         """Return the connections to all brokers, the least loaded first.
 
-        Those that are ready with the fewest requests, then those that connect, then the others, the
-        longest not tried first and those in backoff last.
+        First those that are ready, by the number of their requests; then the others, by the time of
+        their last attempt; those in backoff come last.
         """
         found = [
             self.of_node(self.common, broker.nodeId)
@@ -198,9 +201,9 @@ class BrokerConnections:
         )
 
     async def any_ready(self) -> NodeConnection:
-        """Return a broker that can be sent any request; connects if need be.
+        """Return a ready connection to any broker; connect if necessary.
 
-        Raises NoBrokersAvailable, with ``attempts``, when none can be reached.
+        Raises NoBrokersAvailable, with ``attempts``, if no broker can be reached.
         """
         found = self.candidates()
         if found and found[0].is_ready:
@@ -210,7 +213,7 @@ class BrokerConnections:
 
         def connecting(each: NodeConnection) -> Callable[[], Coroutine[Any, Any, NodeConnection]]:
             async def get_ready() -> NodeConnection:
-                if each.state is ConnectionState.CLOSED:  # by a bootstrap meanwhile
+                if each.state is ConnectionState.CLOSED:  # by a bootstrap since then
                     raise Cancelled('%r was closed' % each)
                 await each.ready()
                 return each
@@ -227,7 +230,7 @@ class BrokerConnections:
             raise with_attempts(NoBrokersAvailable(text), attempts) from error
 
     def no_brokers(self, attempts: Iterable[Attempt], timeout: float) -> NoBrokersAvailable:
-        """Return the error of a bootstrap that found no server, with its attempts."""
+        """Return the error of a bootstrap in which no server responded, with its attempts."""
         attempts = telling(attempts)
         text = 'no bootstrap server of %s answered within %.3g seconds' % (
             ', '.join('%s:%s' % server for server in self._settings.servers) or '(none)',
@@ -241,10 +244,10 @@ class BrokerConnections:
     # ------------------------------------------------------------ closing
 
     def close_replaced(self, before: Table) -> None:
-        """Close all connections that were there before a bootstrap.
+        """Close all connections that existed before a bootstrap.
 
-        Arguments: before: those for common requests; one that the bootstrap has put in their place
-        stays.
+        Arguments: before: the common ones; connections that replaced them in the bootstrap are
+        kept.
         """
         for node_id, connection in before.items():
             if self.common.get(node_id) is connection:
@@ -257,7 +260,7 @@ class BrokerConnections:
         self.fetches.clear()
 
     def close_gone(self) -> None:
-        """Close connections to brokers that are no longer listed."""
+        """Close idle connections to brokers that are no longer listed in the metadata."""
         known = {broker.nodeId for broker in self.cluster.brokers()}
         for table in (self.common, self.fetches, *self._groups.values()):
             for node_id in [each for each in table if each not in known]:
@@ -265,7 +268,7 @@ class BrokerConnections:
                     table.pop(node_id).close()
 
     def close(self) -> None:
-        """Close all; requests that wait fail."""
+        """Close all connections; outstanding requests fail."""
         self.is_closed = True
         for connection in self.all():
             connection.close()
@@ -274,6 +277,6 @@ class BrokerConnections:
 
 
 def with_attempts(error: Any, attempts: Iterable[Attempt]) -> Any:
-    """Note the attempts in an error; return the error."""
+    """Set the ``attempts`` of an error; return the error."""
     error.attempts = list(attempts)
     return error

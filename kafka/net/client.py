@@ -1,8 +1,8 @@
 """The network side of one client: an event loop, the brokers of a cluster, and the bootstrap.
 
-Every client that speaks through the event loop makes one: producers, consumers, bounded readers,
-prepared transactions, the Spark connector. Its methods that block are for the client's own threads;
-its coroutines run in the loop. Making one opens no socket and starts no thread.
+Every client that uses the event loop creates one: producers, consumers, bounded readers, prepared
+transactions, the Spark connector. The blocking methods are for the threads of the program; the
+coroutines run in the loop. The constructor opens no socket and starts no thread.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ __all__ = ['NetworkClient']
 
 T = TypeVar('T')
 
-# Seconds of a bootstrap without limit where every server refuses, and again where one is silent.
+# Timeouts in seconds of a bootstrap without a limit: for servers that all fail at once, and for a
+# second try if a server did not respond in the first one.
 _REFUSED_SECONDS, _SILENT_SECONDS = 2.0, 28.0
 
 
@@ -32,10 +33,11 @@ class NetworkClient:
         settings: of the connections.
         name: of the background thread.
         busy_poll: seconds for which a thread that waits for one response may poll the socket before
-            it sleeps.
-        loop: another loop to run in, such as one without thread and clock; None to make one.
+            it blocks in the selector.
+        loop: the loop to run in, such as a manual one without a thread or a clock; None to create
+            a Loop.
 
-    Attributes: loop; pool: the brokers; is_bootstrapped: whether the cluster was found.
+    Attributes: loop; pool: the brokers; is_bootstrapped: whether the bootstrap has succeeded.
     """
 
     def __init__(
@@ -54,15 +56,16 @@ class NetworkClient:
 
     @property
     def cluster(self) -> ClusterMetadata:
-        """What is known of the cluster."""
+        """The cached metadata of the cluster."""
         return self.pool.cluster
 
     # ------------------------------------------------------------ in the loop
 
     async def bootstrap(self, limit: Optional[float] = None) -> None:
-        """Find the cluster, unless it was found before.
+        """Fetch the metadata of the cluster from the bootstrap servers, unless already done.
 
-        Arguments: limit: seconds; None for 2 where all servers refuse, 30 where one is silent.
+        Arguments: limit: timeout in seconds; None for 2 if all servers fail with an error, 30 if
+        one of them does not respond.
         Raises: NoBrokersAvailable, with ``attempts``; and as Pool.bootstrap().
         """
         if self.is_bootstrapped:
@@ -82,17 +85,17 @@ class NetworkClient:
     async def wait_for_topic(self, name: str, seconds: float) -> None:
         """Wait until the partitions of a topic are known; bootstrap first.
 
-        Raises: KafkaTimeoutError after so many seconds; and as bootstrap().
+        Raises: KafkaTimeoutError if that takes longer than `seconds`; and as bootstrap().
         """
         deadline = self.loop.time() + seconds
         await self.bootstrap(seconds)
         await self.pool.wait_for_topic(name, max(0.001, deadline - self.loop.time()))
 
     def release(self) -> Tuple[int, ...]:
-        """Return the release of the brokers, by the API versions that the last one has shown."""
+        """Return the release of the brokers, inferred from the API versions that they support."""
         pool = self.pool
         found = [pool.versions(broker.node_id) for broker in pool.cluster.brokers()]
-        for versions in (*found, pool.seen_versions):  # connections may be lost by now
+        for versions in (*found, pool.seen_versions):  # all connections may have been lost
             if versions is not None:
                 return release_of(versions.ranges)
         return (0, 8, 0)
@@ -100,21 +103,21 @@ class NetworkClient:
     # ------------------------------------------------------------ blocking
 
     def connect(self, limit: Optional[float] = None) -> None:
-        """Block until the cluster is found. Arguments and errors: as bootstrap()."""
+        """Block until the bootstrap has succeeded. Arguments and errors: as bootstrap()."""
         if not self.is_bootstrapped:
             self.loop.run(self.bootstrap(limit), None)
 
     def run(self, coroutine: Coroutine[Any, Any, T], seconds: Optional[float]) -> T:
-        """Run a coroutine in the loop and return its result; as Loop.run()."""
+        """Run a coroutine in the loop and return its result; see Loop.run()."""
         return self.loop.run(coroutine, seconds)
 
     def wait(self, is_done: Callable[[], Any], seconds: Optional[float]) -> bool:
-        """Block until a condition holds; return False after so many seconds; as Loop.wait()."""
+        """Block until a condition holds; return False after `seconds`; see Loop.wait()."""
         return self.loop.wait(is_done, seconds)
 
     def close(self, seconds: float = 5.0) -> None:
-        """Close the connections and end the background thread, within so many seconds.
+        """Close the connections and end the background thread, within `seconds`.
 
-        May be called again, and in the child of a fork, where it does nothing.
+        May be called more than once. Does nothing in the child of a fork.
         """
         self.loop.close(seconds)

@@ -1,12 +1,12 @@
-"""The conversation from opening a connection to a broker to the first request, without a socket.
+"""The connect conversation: everything between opening a connection and its first request.
 
-Proxy, TLS, SASL (KIP-43, KIP-152), ApiVersions (KIP-35, KIP-511) and renewing a login (KIP-368), as
-generators. Four drivers run them: the event loop (opening.py, and broker.py to renew a login),
-blocking sockets (blocking.py, kafka/conn.py) and the sockets of the evented clients, which never
-wait (evented/stepped_socket.py).
+Proxy, TLS, SASL (KIP-43, KIP-152), ApiVersions (KIP-35, KIP-511) and re-authentication (KIP-368) as
+generators that do no input or output. Four drivers run them: the event loop (opening.py, and
+node_connection.py to re-authenticate), blocking sockets (blocking.py, kafka/conn.py) and the
+non-blocking sockets of the evented clients (evented/stepped_socket.py).
 
-A generator yields actions and is sent their results; an action that fails is answered by throwing
-its KafkaError or OSError into the generator. A driver is a loop::
+A generator yields actions and is sent their results. If an action fails, the driver throws its
+KafkaError or OSError into the generator. A driver is a loop::
 
     action = next(steps)
     while True:                       # until StopIteration, which carries the result
@@ -17,7 +17,7 @@ its KafkaError or OSError into the generator. A driver is a loop::
         else:
             action = steps.send(result)
 
-An exception that ends the generator ends the connection too; the driver closes the socket.
+If the generator ends with an exception, the driver closes the socket.
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ if TYPE_CHECKING:
     from kafka.net import proxy, sasl, tls
     from kafka.net.settings import NetSettings
 else:
-    # A blocking client without security asks for versions by this module, and needs none of them.
+    # A blocking client without security uses this module for ApiVersions only: it needs none of
+    # these.
     proxy, sasl, tls = map(LateModule, ('kafka.net.proxy', 'kafka.net.sasl', 'kafka.net.tls'))
 
 __all__ = [
@@ -96,8 +97,9 @@ __all__ = [
 
 T = TypeVar('T')
 
-# A release from this one on serves what later ones up to 4.4 serve too (KIP-896): if the option
-# api_version names one, brokers are not asked. 4.0 dropped versions of the releases before 2.1.
+# If the option api_version names this release or a later one, ApiVersions is not sent: all later
+# brokers, up to 4.4, support versions that this release supports. 4.0 removed versions of releases
+# before 2.1 (KIP-896).
 _OBEYED_FROM = (2, 1)
 _UNKNOWN_FROM = (*map(int, NEWEST.split('.')), math.inf)
 
@@ -106,15 +108,15 @@ _UNKNOWN_FROM = (*map(int, NEWEST.split('.')), math.inf)
 
 
 class OpenConnection(NamedTuple):
-    """Connect to the broker, or to its proxy if there is one; close the connection before."""
+    """Close the connection, if there is one, and connect to the broker, or to its proxy."""
 
 
 class ResolveHost(NamedTuple):
-    """Look up the broker's name. Result: an IP address as text."""
+    """Resolve the broker's name. Result: an IP address as text."""
 
 
 class SendBytes(NamedTuple):
-    """Send bytes, through TLS once it has started. They may contain secrets: never log them."""
+    """Send bytes, encrypted after StartTls. They may contain secrets: never log them."""
 
     data: bytes
 
@@ -123,31 +125,31 @@ class SendBytes(NamedTuple):
 
 
 class ReceiveBytes(NamedTuple):
-    """Wait for bytes, at least one. Result: the bytes, decrypted; b'' at the end of the stream.
+    """Wait for at least one byte. Result: the bytes, decrypted; b'' at the end of the stream.
 
-    ``silent_seconds``: how long the broker may stay silent, counted from the first of consecutive
-    ReceiveBytes that have it; the result is None then. None: as long as the driver has time.
+    ``silent_seconds``: after this time without bytes, counted from the first of consecutive
+    ReceiveBytes with this field, the result is None. If None, only the driver's timeout applies.
     """
 
     silent_seconds: Optional[float] = None
 
 
 class StartTls(NamedTuple):
-    """Send and receive through TLS from now on; the handshake is done."""
+    """Encrypt and decrypt from now on: the handshake is complete."""
 
     client: tls.TlsClient
 
 
 class RunBlocking(NamedTuple):
-    """Call a function that may block, in another thread. No result; what it raises is thrown."""
+    """Call a function that may block in another thread. No result; its exception is thrown."""
 
     function: Callable[[], Any]
 
 
 class AskBroker(NamedTuple):
-    """Send a request of a login on a session. Result: the event of its response.
+    """Send a login request on a session. Result: the event of its response.
 
-    None if the broker has closed the connection. Only log_in() yields it.
+    None if the broker has closed the connection. Only log_in() yields this.
     """
 
     data: bytes
@@ -168,7 +170,7 @@ Steps = Generator[Action, Any, T]
 def prepare_login(settings: NetSettings, host: str, wall: float) -> Steps[sasl.Mechanism]:
     """Return a mechanism that is ready to log in.
 
-    Arguments: host: the broker's name as it was given; wall: seconds since the epoch.
+    Arguments: host: the broker's name, not resolved; wall: seconds since the epoch.
     """
     assert settings.security.sasl is not None
     mechanism = sasl.mechanism(settings.security.sasl, host, wall)
@@ -178,9 +180,9 @@ def prepare_login(settings: NetSettings, host: str, wall: float) -> Steps[sasl.M
 
 
 def log_in(login: sasl.Login) -> Steps[int]:
-    """Log in, or renew a login (KIP-368); return its lifetime in ms, 0 for ever.
+    """Log in or re-authenticate (KIP-368); return the session lifetime in ms, 0 for unlimited.
 
-    Arguments: login: of kafka.net.sasl. Raises as that.
+    Arguments: login: a generator of kafka.net.sasl. Raises the same errors as that.
     """
     event: Optional[Event] = None
     while True:
@@ -206,9 +208,9 @@ def ask_versions(
     reconnect: Callable[[], Steps[None]] = _open_connection,
     max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES,
 ) -> Steps[ProbeResult]:
-    """Find out what a broker serves, of which nothing is known (protocol/probe.py).
+    """Find out which API versions an unknown broker supports (protocol/probe.py).
 
-    On a connection without unread responses. Arguments: reconnect: opens another connection.
+    On a connection without outstanding responses. Arguments: reconnect: opens another connection.
     Raises as probe_versions().
     """
     frames = FrameReader(max_frame_bytes)
@@ -229,7 +231,10 @@ def ask_versions(
 
 
 def _next_frame(step: ProbeStep, frames: FrameReader) -> Steps[Optional[bytes]]:
-    """Do a step of the probe; None if the broker closes the connection, SILENCE."""
+    """Do a step of the probe and return the response.
+
+    None if the broker closes the connection, SILENCE if it does not respond in time.
+    """
     receive = ReceiveBytes(SILENT_SECONDS if step.may_be_silent else None)
     try:
         if step.data:
@@ -249,7 +254,7 @@ def _next_frame(step: ProbeStep, frames: FrameReader) -> Steps[Optional[bytes]]:
 
 
 def _is_reset(error: BaseException) -> bool:
-    """Return True if the peer broke the connection, which means the same as closing it."""
+    """Return True if the peer reset the connection, which is handled like closing it."""
     return isinstance(error, ConnectionError) or isinstance(error.__cause__, ConnectionError)
 
 
@@ -257,32 +262,32 @@ def _is_reset(error: BaseException) -> bool:
 
 
 class _AskLower(KafkaConnectionError):
-    """A version of ApiVersions was not answered: the next connection asks in a lower one."""
+    """The broker did not respond to a version of ApiVersions: reconnect and try a lower one."""
 
 
 class Family:
-    """What the brokers of one cluster have in common, learned from the first of them.
+    """Properties that all brokers of a cluster share, learned from the first connection.
 
-    Attributes: lists_versions: whether they answer ApiVersions, so that others need not be probed;
-    None: not known; versions_version: the highest version of ApiVersions that was answered, which
-    the next connection begins with; is_mute: whether they answered no version of it, but other
-    requests.
+    Attributes: lists_versions: whether they respond to ApiVersions, so that other brokers need no
+    probe; None if unknown; versions_version: the version of ApiVersions that the next connection
+    tries first: the highest one that got a response; is_mute: whether they respond to other
+    requests, but to no version of ApiVersions.
     """
 
     def __init__(self) -> None:
         self.lists_versions: Optional[bool] = None
         self.versions_version = VERSIONS_TRIED[0]
         self.is_mute = False
-        self.warned_at: Dict[Any, float] = {}  # of each node that cannot be reached
+        self.warned_at: Dict[Any, float] = {}  # time of the last warning, by unreachable node
 
     def __repr__(self) -> str:
         return '<Family lists_versions=%s>' % self.lists_versions
 
 
 class VersionsAsked(enum.Enum):
-    """When a connection asks for the versions of its broker.
+    """When a connection sends ApiVersions.
 
-    A login asks in version 0, which lists no features.
+    A login sends version 0, whose response has no features.
     """
 
     ALWAYS = 'also after a login'
@@ -294,18 +299,18 @@ class Established(NamedTuple):
     """A connection that is ready for requests."""
 
     session: Session
-    versions: Optional[BrokerVersions]  # None: nobody asked
-    lifetime_ms: int  # of the login; 0: for ever, or there was none
-    is_unasked: bool  # whether the broker was not asked for its versions, after it did not answer
+    versions: Optional[BrokerVersions]  # None: ApiVersions was not sent
+    lifetime_ms: int  # of the login; 0: unlimited, or no login
+    is_unasked: bool  # whether ApiVersions was skipped because it got no response before
 
 
 class ConnectConversation:
-    """All tries to connect to one address of a broker; connect() is one of them.
+    """The attempts to connect to one address of a broker; each connect() is one attempt.
 
-    Arguments: settings; host, port: the broker's as they were given; family: of its cluster; wall:
-    returns seconds since the epoch, for logins; asks: when to ask for the broker's versions.
+    Arguments: settings; host, port: the broker's, not resolved; family: of its cluster; wall:
+    returns seconds since the epoch, for logins; asks: when to send ApiVersions.
 
-    Attributes: stage: how far it is, one of kafka.net.attempts.STAGES.
+    Attributes: stage: the present stage, one of kafka.net.attempts.STAGES.
     """
 
     def __init__(
@@ -325,21 +330,21 @@ class ConnectConversation:
         self._family = family
         self._wall = wall
         self._asks = asks
-        self._logins = 0  # that were refused
-        # The family is told once it is known to work: a proxy may take and close connections while
-        # the broker behind it restarts.
-        self._version = family.versions_version  # of ApiVersions, to ask in
+        self._logins = 0  # number of failed logins
+        # Copied to the family only when it is known to work: a proxy may accept and close
+        # connections while the broker behind the proxy restarts.
+        self._version = family.versions_version  # version of ApiVersions to send
         self._is_mute = family.is_mute
-        # Versions of ApiVersions that were not answered, each with whether the broker was silent.
+        # Versions of ApiVersions without a response; True if the broker kept the connection open.
         self._tried: List[Tuple[int, bool]] = []
 
     def __repr__(self) -> str:
         return '<ConnectConversation %s:%s stage=%s>' % (self._host, self._port, self.stage)
 
     def may_try_again(self, error: KafkaError) -> bool:
-        """Return True if connect() may get further on another connection, after this error.
+        """Return True if connect() may succeed on another connection after this error.
 
-        It goes another way there: a lower version of ApiVersions, another form of the login.
+        It then uses a lower version of ApiVersions, or another form of the login.
         """
         if isinstance(error, _AskLower):
             return True
@@ -355,14 +360,14 @@ class ConnectConversation:
         if not self._security.uses_gssapi:
             return False
         if isinstance(error, sasl.ClosedAtVersions):
-            self._family.lists_versions = False  # 0.9 takes nothing but tokens there
+            self._family.lists_versions = False  # a 0.9 broker accepts only tokens before the login
             return True
         return False
 
     def connect(self) -> Steps[Established]:
-        """Connect, through the proxy and TLS, log in, and ask for versions, as the settings say.
+        """Connect through proxy and TLS, log in and send ApiVersions, as configured.
 
-        Raises KafkaError, most with ``stage``; what the driver throws.
+        Raises KafkaError, usually with ``stage``; and whatever the driver throws.
         """
         yield from self._open()
         session = self._new_session()
@@ -390,14 +395,17 @@ class ConnectConversation:
         return Established(session, versions, lifetime_ms, self._is_mute and not obeys)
 
     def ask_versions(self) -> Steps[BrokerVersions]:
-        """Ask on a connection that is open, and on others if need be. Raises KafkaError."""
+        """Probe the versions on an open connection, and on others if necessary.
+
+        Raises KafkaError.
+        """
         self.stage = 'ApiVersions'
         return (yield from self._probe()).versions
 
     def renew_login(self, versions: BrokerVersions) -> Steps[int]:
-        """Log in once more on an open connection without unread responses (KIP-368).
+        """Re-authenticate on an open connection without outstanding responses (KIP-368).
 
-        Returns the lifetime of the login in ms, 0 for ever. Raises KafkaError.
+        Returns the session lifetime in ms, 0 for unlimited. Raises KafkaError.
         """
         session = self._new_session()
         session.adopt(versions)
@@ -413,7 +421,7 @@ class ConnectConversation:
     # ------------------------------------------------------------ up to the broker
 
     def _open(self) -> Steps[None]:
-        """Connect, through the proxy and in TLS where that is wanted."""
+        """Open a connection, through the proxy and with TLS if they are configured."""
         self.stage = 'TCP'
         yield OpenConnection()
         if self._security.proxy is not None:
@@ -426,7 +434,9 @@ class ConnectConversation:
         host = self._host
         if not proxy.resolves_names(url):
             host = yield ResolveHost()
-        steps = proxy.handshake(url, host, int(self._port))  # blocking clients take text too
+        steps = proxy.handshake(
+            url, host, int(self._port)
+        )  # the port of a blocking client may be text
         try:
             data = next(steps)
             while True:
@@ -451,7 +461,10 @@ class ConnectConversation:
         yield StartTls(client)
 
     def _tls_response(self, data: bytes) -> Steps[bytes]:
-        """Send a flight of the handshake and return what comes, b'' if the peer ends or resets."""
+        """Send a flight of the TLS handshake and return the received bytes.
+
+        b'' if the peer closes or resets the connection.
+        """
         try:
             if data:
                 yield SendBytes(data)
@@ -463,7 +476,7 @@ class ConnectConversation:
         return received
 
     def _send_alert(self, alert: bytes) -> Steps[None]:
-        """Tell the broker why the handshake failed, if it still listens."""
+        """Send the TLS alert of a failed handshake; ignore a connection that is closed already."""
         if alert:
             try:
                 yield SendBytes(alert)
@@ -474,22 +487,25 @@ class ConnectConversation:
 
     @property
     def _is_bare(self) -> bool:
-        """Whether brokers take the tokens of GSSAPI at once, without being asked anything."""
+        """Whether GSSAPI tokens are sent without a preceding request, as to 0.9 brokers."""
         return self._settings.release is not None or self._family.lists_versions is False
 
     def _log_in_bare(self, session: Session) -> Steps[None]:
-        """Log in at a broker of 0.9."""
+        """Log in to a 0.9 broker."""
         session.adopt(BrokerVersions(dict(OLD_RELEASES[self._settings.release or '0.9'])))
         try:
             yield from self._log_in(session, sasl.authenticate_bare)
         except KafkaError:
-            self._family.lists_versions = None  # next time it is asked
+            self._family.lists_versions = None  # the next attempt sends ApiVersions again
             raise
 
     def _log_in(
         self, session: Session, login: Callable[[Session, sasl.Mechanism], sasl.Login]
     ) -> Steps[int]:
-        """Log in on a session that nothing else uses; return the lifetime in ms, 0 for ever."""
+        """Log in on a session without other requests.
+
+        Returns the session lifetime in ms, 0 for unlimited.
+        """
         self.stage = 'SASL'
         mechanism = yield from prepare_login(self._settings, self._host, self._wall())
         steps = log_in(login(session, mechanism))
@@ -506,7 +522,10 @@ class ConnectConversation:
                 result = yield action
 
     def _login_response(self, session: Session, data: bytes) -> Steps[Optional[Event]]:
-        """Send a step of the login and return its response, None if the broker closes."""
+        """Send a login request and return its response.
+
+        None if the broker closes the connection.
+        """
         try:
             yield SendBytes(data)
             event = yield from self._next_event(session, ReceiveBytes())
@@ -517,7 +536,7 @@ class ConnectConversation:
         return event if event is not None and sasl.is_step(event) else None
 
     def _next_event(self, session: Session, receive: ReceiveBytes) -> Steps[Optional[Event]]:
-        """Return the next event of a session, None if the broker was silent for too long."""
+        """Return the next event of a session, None if the broker did not respond in time."""
         while True:
             event = session.next_event()
             if event is NEED_DATA:
@@ -533,9 +552,10 @@ class ConnectConversation:
     # ------------------------------------------------------------ the versions
 
     def _learn(self, session: Session) -> Steps[None]:
-        """Find out what the broker serves, in the way that its cluster understands.
+        """Find out the versions of the broker: by ApiVersions, or by the probe.
 
-        A release before 0.10 that the option api_version names is what an old broker is taken for.
+        If the option api_version names a release before 0.10, a broker of a cluster without
+        ApiVersions is taken for that release.
         """
         release = self._settings.release
         if release is not None and self._family.lists_versions is False:
@@ -546,7 +566,7 @@ class ConnectConversation:
             except _AskLower:
                 raise
             except KafkaError:
-                self._family.lists_versions = None  # next time it is probed
+                self._family.lists_versions = None  # the next attempt uses the probe
                 raise
         else:
             session.adopt((yield from self._probe()).versions)
@@ -560,7 +580,7 @@ class ConnectConversation:
         return result
 
     def _noting(self, probe: Probe) -> Probe:
-        """Tell the family what a probe finds, before a connection that follows may fail."""
+        """Record the result of a probe in the family, before a reconnect can fail."""
         result = yield from probe
         self._family.lists_versions = result.release is None
         if result.release is None:
@@ -575,11 +595,11 @@ class ConnectConversation:
         self.stage = 'ApiVersions'
         if self._version > 0:
             yield from self._ask(session)
-        else:  # the login has asked the same
+        else:  # the login has already sent version 0
             self._family.versions_version = 0
 
     def _ask(self, session: Session) -> Steps[None]:
-        """Ask for the versions. Raises _AskLower where another version is to be tried."""
+        """Send ApiVersions. Raises _AskLower if a lower version is to be tried."""
         version = self._version
         lower = versions_to_try(version - 1)
         event: Optional[Event] = None

@@ -1,8 +1,8 @@
-"""Finding out which broker coordinates a group or a transactional id.
+"""Lookup of the coordinator of a group or a transactional id (FindCoordinator).
 
-Used by the Pool, in the thread that runs the loop. One look-up serves all callers that want the
-same key. What is found is kept in ClusterMetadata; a caller that learns that it is out of date
-calls Pool.forget_coordinator().
+Used by the Pool, in the thread that runs the loop. Concurrent callers that need the same key share
+one lookup. Results are cached in ClusterMetadata; a caller that finds a result outdated calls
+Pool.forget_coordinator().
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from kafka.protocol.find_coordinator import FindCoordinatorRequest
 
 __all__ = ['Coordinators']
 
-#: From this version on the keys stand in a list (KIP-699).
+#: From this version on the request has a list of keys (KIP-699).
 SEVERAL_FROM = 4
 
 _Key = Tuple[int, str]
 
 
 class Coordinators:
-    """Looks coordinators up for one pool.
+    """Finds coordinators for one pool.
 
-    Arguments: loop; connections: to the brokers that are asked; settings; chance: for the jitter.
+    Arguments: loop; connections: to the brokers; settings; chance: random numbers for the jitter.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Coordinators:
         return '<Coordinators looking_up=%d>' % len(self._under_way)
 
     async def find(self, key_type: int, key: str) -> int:
-        """Return the node that coordinates a key; as Pool.coordinator()."""
+        """Return the node id of the coordinator of a key; see Pool.coordinator()."""
         known = self._connections.cluster.coordinator(key_type, key)
         if known is not None:
             return int(known)

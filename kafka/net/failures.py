@@ -1,7 +1,7 @@
-"""Errors of connecting, by the stage in which it failed.
+"""Errors of connecting, one class per stage that can fail.
 
-Each has that stage in ``stage``, and in its text whose fault it is and what to do. A refusal of the
-broker with an error code (SASL) is the error of that code, with the same attribute.
+Each has the stage in ``stage``, and the cause and remedy in its text. If a broker rejects a SASL
+login with an error code, the class is that of the code, with the same attribute.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ class TlsError(KafkaConnectionError):
 
 
 class TlsCertificateError(TlsError):
-    """One side does not accept the certificate of the other; not retriable."""
+    """The client or the broker rejected the certificate of the other side; not retriable."""
 
     retriable = False
 
 
 class SaslError(KafkaConnectionError):
-    """The login ended before the broker accepted or refused the credentials."""
+    """The login ended before the broker accepted or rejected the credentials."""
 
     stage = 'SASL'

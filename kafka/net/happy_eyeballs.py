@@ -1,6 +1,6 @@
-"""Several servers tried at intervals until one answers, as Happy Eyeballs does (RFC 8305).
+"""Staggered parallel attempts at several servers, in the manner of Happy Eyeballs (RFC 8305).
 
-Used by the bootstrap and by the choice of any broker, in the thread that runs the loop.
+Used by the bootstrap and to select any broker, in the thread that runs the loop.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ T = TypeVar('T')
 async def first_of(
     loop: EventLoop, attempts: Sequence[Callable[[], Coroutine[Any, Any, T]]], interval: float
 ) -> T:
-    """Return the result of the first attempt that succeeds; the others are cancelled.
+    """Return the result of the first attempt that succeeds, and cancel the others.
 
-    Each is begun when the one before has failed, or has not ended after `interval` seconds, so that
-    a host that does not answer delays nothing.
+    Each attempt starts when the previous one has failed, or has not ended after `interval` seconds,
+    so that a host that does not respond delays the next attempt by `interval` only.
 
-    When all fail it raises the first error that is not retriable, else the last error. `attempts`
+    If all fail, raises the first error that is not retriable, otherwise the last error. `attempts`
     must not be empty.
     """
     tasks: List[Task[T]] = []
@@ -55,7 +55,7 @@ async def first_of(
 
 
 async def _ended_or(loop: EventLoop, ended: Event, seconds: Optional[float]) -> None:
-    """Wait until something has ended, or so many seconds."""
+    """Wait until an attempt has ended, at most `seconds`; None for no limit."""
     if seconds is None:
         await ended.wait()
         return

@@ -1,7 +1,7 @@
-"""The names of SASL mechanisms: built-in ones, and those that a program registers.
+"""The names of SASL mechanisms: the built-in ones, and those that a program registers.
 
-Apart from ``kafka.net.sasl``, so that security.py refuses a wrong name without importing any
-mechanism.
+Separate from ``kafka.net.sasl``, so that security.py can reject an unknown name without importing
+any mechanism.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ __all__ = ['BUILT_IN', 'check_mechanism', 'known_mechanisms', 'registered']
 
 BUILT_IN = ('AWS_MSK_IAM', 'GSSAPI', 'OAUTHBEARER', 'PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512')
 
-#: The class of each that somebody registered, or has used.
+#: The class of each mechanism that was registered or used, by name.
 registered: Dict[str, Type[Any]] = {}
 
 
 def known_mechanisms() -> List[str]:
-    """Return the names of all that there are."""
+    """Return the names of all built-in and registered mechanisms."""
     return sorted({*BUILT_IN, *registered})
 
 
 def check_mechanism(name: str) -> str:
-    """Return the name of a mechanism as it is registered, from one in whatever case.
+    """Return the registered spelling of a mechanism name; the comparison ignores case.
 
-    Raises KafkaConfigurationError for one that there is not.
+    Raises KafkaConfigurationError for an unknown mechanism.
     """
     if name in registered:
         return name

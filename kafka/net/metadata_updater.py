@@ -1,7 +1,7 @@
-"""Keeps the metadata of a cluster fresh: when Metadata is sent, and for which topics.
+"""Metadata refresh of one cluster: when a Metadata request is sent, and for which topics.
 
-Made by the Pool, which sends the requests; used only by the thread that runs the loop. A new topic
-is asked for alone and at once; what is known of the others stays (KIP-526).
+Created by the Pool, which sends the requests; used only by the thread that runs the loop. A new
+topic is requested at once and alone; the cached metadata of other topics is kept (KIP-526).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ['MetadataUpdater', 'metadata_request']
 
 log = logging.getLogger(__name__)
 
-#: From this version on Metadata can be told not to create topics.
+#: From this version on Metadata has the flag allow_auto_topic_creation.
 CAN_SPARE_FROM = 4
 #: Errors of a topic that are not retriable.
 _FATAL = (TopicAuthorizationFailedError, InvalidTopicError)
@@ -43,8 +43,8 @@ def metadata_request(
 ) -> MetadataRequest:
     """Return a Metadata request for some topics, None for all, in the layout of a version.
 
-    Arguments: creates: whether asking for a topic may create it. Brokers before version 4 always
-    create it, so they are asked for all topics if that is False.
+    Arguments: creates: whether brokers may create a requested topic. Below version 4 they always
+    may, so the request is for all topics if this is False.
     """
     if topics is not None and not creates and version < CAN_SPARE_FROM:
         topics = None
@@ -57,10 +57,10 @@ def metadata_request(
 
 
 class MetadataUpdater:
-    """Asks for the metadata of topics of interest, when they are needed and when they are old.
+    """Refreshes the metadata of the topics of interest, on demand and when it is too old.
 
-    Arguments: loop; settings; cluster; fetch: a coroutine function that asks for the topics it is
-    given, None for all, and puts the response into the cluster; chance: for the jitter.
+    Arguments: loop; settings; cluster; fetch: a coroutine function that requests the given topics,
+    None for all, and updates the cluster with the response; chance: random numbers for the jitter.
 
     Attributes: wants_all: whether all topics are of interest.
     """
@@ -79,17 +79,17 @@ class MetadataUpdater:
         self._cluster = cluster
         self._fetch = fetch
         self._chance = chance
-        self._wanted: Dict[str, None] = {}  # in the order in which they were asked for
+        self._wanted: Dict[str, None] = {}  # the topics of interest, in the order of their addition
         self._asked = Event()
-        self._unknown: Dict[str, None] = {}  # those of them to be asked about next
-        self._is_whole = False  # whether all of them are
-        self._is_new = False  # whether one of them was never asked about: that is not put off
+        self._unknown: Dict[str, None] = {}  # those of them to request next
+        self._is_whole = False  # whether to request all of them next
+        self._is_new = False  # whether one was never requested before: then there is no backoff
         self._waiters: List[Waiter[None]] = []
         self._task: Optional[Task[None]] = None
         self._asked_at = -1e9  # when the last refresh ended
-        self._whole_at = -1e9  # the last one of all topics
-        self._dull = 0  # refreshes in a row that failed or brought nothing new
-        self._failure: Optional[KafkaError] = None  # of the last one
+        self._whole_at = -1e9  # when the last refresh of all topics of interest began
+        self._dull = 0  # consecutive refreshes that failed or brought no news
+        self._failure: Optional[KafkaError] = None  # of the last refresh
 
     def __repr__(self) -> str:
         return '<MetadataUpdater topics=%s dull=%d>' % (
@@ -104,14 +104,14 @@ class MetadataUpdater:
         return None if self.wants_all else list(self._wanted)
 
     def want(self, topic: str) -> None:
-        """Add a topic of interest; it is asked for soon if it is not known."""
+        """Add a topic of interest; request it soon if its partitions are unknown."""
         if topic not in self._wanted:
             self._wanted[topic] = None
             if self._cluster.partitions_for_topic(topic) is None:
                 self._ask_about(topic, True)
 
     def need(self, topic: str) -> None:
-        """Add a topic of interest, and let brokers create it although it was deleted."""
+        """Add a topic of interest, and let brokers create it again if it was deleted."""
         self._allow_creation(topic)
         self.want(topic)
 
@@ -119,12 +119,12 @@ class MetadataUpdater:
         self._cluster.deleted_topics = self._cluster.deleted_topics - {topic}
 
     def want_still(self, topic: str) -> None:
-        """Ask for a topic of interest again, when the backoff since the last refresh is over."""
+        """Request a topic of interest again, after the backoff since the last refresh."""
         if topic in self._wanted:
             self._ask_about(topic, False)
 
     def forget(self, topic: str) -> None:
-        """Remove a topic of interest; the next refresh of all removes what is known of it."""
+        """Remove a topic of interest; the next full refresh removes its metadata."""
         self._wanted.pop(topic, None)
         self._unknown.pop(topic, None)
 
@@ -136,12 +136,12 @@ class MetadataUpdater:
     # ------------------------------------------------------------ waiting
 
     def refresh(self) -> None:
-        """Ask for all topics of interest: at once, or when the backoff is over."""
+        """Request all topics of interest: at once, or after the backoff."""
         self._is_whole = True
         self._asked.set()
 
     async def refreshed(self) -> None:
-        """Refresh, and return when a response has come.
+        """Refresh, and return when a response was received.
 
         Raises errors that are not retriable, such as wrong credentials.
         """
@@ -160,10 +160,11 @@ class MetadataUpdater:
                 self._waiters.remove(waiter)
 
     async def topic(self, name: str, timeout: float) -> None:
-        """Return once the partitions of a topic are known; it is of interest from now on.
+        """Add a topic of interest, and return when its partitions are known.
 
-        Raises TopicAuthorizationFailedError and InvalidTopicError as soon as a broker answers so,
-        in each call; KafkaTimeoutError, which names the last error, after `timeout` seconds.
+        Raises TopicAuthorizationFailedError and InvalidTopicError as soon as a broker responds with
+        one of them, in each call; KafkaTimeoutError, which names the last error, after `timeout`
+        seconds.
         """
         is_new = name not in self._wanted
         self._wanted[name] = None
@@ -193,13 +194,13 @@ class MetadataUpdater:
     # ------------------------------------------------------------ the refreshing
 
     def begin(self) -> None:
-        """Begin to refresh."""
+        """Start the task that refreshes."""
         if self._task is None:
             self._asked_at = self._whole_at = self._loop.time()
             self._task = self._loop.spawn(self._keep_up())
 
     def close(self) -> None:
-        """End; callers that wait get IllegalStateError."""
+        """Stop refreshing; waiting callers get IllegalStateError."""
         if self._task is not None:
             self._task.cancel()
         self._tell(IllegalStateError('the client is closed'))
@@ -208,13 +209,13 @@ class MetadataUpdater:
         while True:
             await self._until_due()
             self._asked.clear()
-            waiters = list(self._waiters)  # those that come meanwhile may want other topics
+            waiters = list(self._waiters)  # later ones may need topics that this request lacks
             try:
                 update = await self._fetch(self._due())
             except KafkaError as error:
                 self._on_failed(error, waiters)
             except Exception as error:
-                # A mistake here must not end the task: leaders would never be learned again.
+                # A bug must not end the task: metadata would never be refreshed again.
                 log.exception('a refresh of metadata failed')
                 self._on_failed(KafkaConnectionError('it failed: %r' % error), waiters)
             else:
@@ -228,7 +229,7 @@ class MetadataUpdater:
                 self._asked.set()
 
     def _due(self) -> Optional[List[str]]:
-        """Return what to ask for now, None for all topics of the cluster."""
+        """Return the topics to request now, None for all topics of the cluster."""
         now = self._loop.time()
         is_whole = self._is_whole or self._cluster.update_requested or not self._unknown
         unknown, self._unknown = self._unknown, {}
@@ -241,7 +242,7 @@ class MetadataUpdater:
     def _on_failed(self, error: KafkaError, waiters: List[Waiter[None]]) -> None:
         self._dull += 1
         self._failure = error
-        if self._dull & (self._dull - 1) == 0:  # the 1st, 2nd, 4th ... in a row
+        if self._dull & (self._dull - 1) == 0:  # the 1st, 2nd, 4th ... consecutive one
             log.warning('metadata could not be refreshed: %s', error)
         self._cluster.failed_update(error)
         if not error.retriable:

@@ -1,17 +1,16 @@
-"""One connection to one broker: opened when it is needed, with pipelined requests.
+"""One connection to one broker: opened on demand, with pipelined requests.
 
-Made by the Pool, one for each node and purpose; used only by the thread that runs its loop. How a
-connection is opened is connect.py; which broker gets which request is decided by the Pool.
+Created by BrokerConnections, one per node and purpose; used only by the thread that runs its loop.
+connect.py opens the connection; the Pool decides which broker gets which request.
 
 The states and their transitions are the table TRANSITIONS. A caller that needs the broker awaits
-ready(), which connects; all callers that come meanwhile wait for the same attempt, and all get its
-error. The next attempt is made when a caller asks again, after the backoff of KIP-580, which a
-success resets.
+ready(), which connects; concurrent callers wait for the same attempt, and all get its error. The
+next attempt is made at the next call, after the backoff of KIP-580, which a success resets.
 
-Requests are sent in the order in which they were given, at most ``max_in_flight`` at once, none
-while the broker throttles the client (KIP-219) or a login is renewed (KIP-368). A request without a
-response in time closes the connection and fails all that are in flight: responses come in order, so
-none of the others can be waited for any longer.
+Requests are sent in the order of the calls, at most ``max_in_flight`` at a time, and none while the
+broker throttles the client (KIP-219) or the client re-authenticates (KIP-368). If a request times
+out, the connection is closed and all requests in flight fail: responses arrive in order, so no
+later response can be received without the missing one.
 """
 
 from __future__ import annotations
@@ -69,9 +68,9 @@ log = logging.getLogger(__name__)
 
 #: Seconds between two warnings that a node cannot be reached.
 WARN_EVERY = 60.0
-#: So many failed attempts are kept.
+#: The number of failed attempts that are kept.
 MAX_ATTEMPTS = 10
-#: Seconds without a request after which a broker may be about to close the connection.
+#: Seconds without a request after which the broker may be closing the idle connection.
 IDLE_LONG = 10.0
 
 #: With TLS and without.
@@ -79,7 +78,7 @@ AnyTransport = Union[Transport, SecuredTransport]
 
 
 class ConnectionState(enum.Enum):
-    """How far the connection to a broker is."""
+    """The states of the connection to a broker."""
 
     DISCONNECTED = 'disconnected'
     CONNECTING = 'connecting'
@@ -112,11 +111,12 @@ TRANSITIONS: Dict[ConnectionState, List[ConnectionState]] = {
 
 
 class ReconnectBackoff:
-    """When a broker may be connected again, and how long an attempt may take (KIP-580, KIP-601).
+    """Backoff between attempts to connect, and the timeout of an attempt (KIP-580, KIP-601).
 
-    Arguments: settings; chance: for the jitter.
+    Arguments: settings; chance: random numbers for the jitter.
 
-    Attributes: failures: attempts in a row that failed; until: when the next one may be made.
+    Attributes: failures: number of consecutive failed attempts; until: the earliest time of the
+    next one.
     """
 
     __slots__ = ('_chance', '_settings', 'failures', 'until')
@@ -131,7 +131,7 @@ class ReconnectBackoff:
         return '<ReconnectBackoff failures=%d>' % self.failures
 
     def wait_from(self, now: float, failures: int) -> None:
-        """Begin a backoff, as after so many failures in a row."""
+        """Start the backoff that follows a number of consecutive failures."""
         settings = self._settings
         longest = max(settings.reconnect_backoff, settings.reconnect_backoff_max)
         jitter = self._chance.uniform(0.8, 1.2)
@@ -139,7 +139,7 @@ class ReconnectBackoff:
         self.until = now + seconds
 
     def setup_seconds(self) -> float:
-        """Return how long an attempt may take: longer after each failure."""
+        """Return the timeout of an attempt in seconds, which grows with each failure (KIP-601)."""
         jitter = self._chance.uniform(0.8, 1.2) if self.failures else 1.0
         settings = self._settings
         longest = max(settings.setup_timeout, settings.setup_timeout_max)
@@ -151,7 +151,7 @@ OnResponse = Callable[[Any, Optional[KafkaError]], Any]
 
 
 class ResponseCallback:
-    """Takes the place of a request's Waiter where a call is to be made."""
+    """Replaces the Waiter of a request if a function is to be called with the response."""
 
     __slots__ = ('_call', '_loop')
 
@@ -160,16 +160,19 @@ class ResponseCallback:
         self._call = call
 
     def wake(self, response: Any) -> None:
-        """Make the call with the response, soon."""
+        """Schedule the call with the response."""
         self._loop.call_soon(self._call, response, None)
 
     def fail(self, error: KafkaError) -> None:
-        """Make the call with the error, soon."""
+        """Schedule the call with the error."""
         self._loop.call_soon(self._call, None, error)
 
 
 class InFlightRequest:
-    """A request without a response yet. Arguments: answer: a Waiter or what takes its place."""
+    """A request that was sent and has no response yet.
+
+    Arguments: answer: a Waiter, ResponseCallback or PreparedResponse.
+    """
 
     __slots__ = ('answer', 'deadline', 'message', 'timeout')
 
@@ -181,7 +184,7 @@ class InFlightRequest:
 
 
 class QueuedRequest:
-    """A place in the queue of requests. counts: whether it will be in flight."""
+    """A place in the queue of requests. counts: whether the request expects a response."""
 
     __slots__ = ('counts', 'waiter')
 
@@ -191,9 +194,9 @@ class QueuedRequest:
 
 
 class PreparedRequest(Protocol):
-    """A request that was encoded beforehand but for its records.
+    """A request that was encoded in advance except for its records.
 
-    Attributes: request: which the response is decoded for if it has another shape than expected;
+    Attributes: request: the message, needed to decode a response that read() does not recognize;
     version.
     """
 
@@ -201,38 +204,38 @@ class PreparedRequest(Protocol):
     version: int
 
     def encode(self, correlation_id: int, records: Any) -> bytes:
-        """Return the frame of a request."""
+        """Return the frame of the request."""
 
     def read(self, data: bytes, correlation_id: int) -> Any:
-        """Return what the response says; None for bytes of another shape than expected."""
+        """Return the content of the response; None if the bytes do not have the expected layout."""
 
 
 class PreparedResponse(Protocol):
-    """Takes what comes of a PreparedRequest."""
+    """Receives the outcome of a PreparedRequest."""
 
     def sent(self) -> Any:
-        """The request was given to the system."""
+        """The request was written to the socket."""
 
     def take(self, found: Any) -> Any:
-        """Take what PreparedRequest.read() returned; called at once."""
+        """Handle the result of PreparedRequest.read(); called without a delay."""
 
     def wake(self, response: Any) -> Any:
-        """Take the response, which had to be decoded."""
+        """Handle a response that was decoded because read() did not recognize it."""
 
     def fail(self, error: KafkaError) -> Any:
-        """Take the error that came in place of a response."""
+        """Handle an error in place of a response."""
 
 
 class NodeConnection:
     """The connection to one broker, for the thread that runs its loop.
 
     Arguments: loop; settings; host, port; node_id: None for a bootstrap server; family: of its
-    cluster; chance: for the jitter; on_ready: called with this object when the broker's versions
-    are known; on_lost: called with it when a connection ended that had been ready.
+    cluster; chance: random numbers for the jitter; on_ready: called with this object when the
+    broker's versions are known; on_lost: called with it when a connection that was ready has ended.
 
-    Attributes: state; attempts: the last ones that failed; throttled_until; last_used and
-    last_attempt: times of the loop; session: None while not connected; ip: of the last connection,
-    None before the first.
+    Attributes: state; attempts: the last failed ones; throttled_until, last_used and last_attempt:
+    times of the loop; session: None while not connected; ip: of the last connection, None before
+    the first.
     """
 
     def __init__(
@@ -264,19 +267,19 @@ class NodeConnection:
         self._on_ready = on_ready
         self._on_lost = on_lost
         self._backoff = ReconnectBackoff(settings, self._chance)
-        self._slept = False  # whether what is in flight was sent after a long pause
-        # Whether the versions were not asked for (connect.py) and no response has come yet.
+        self._slept = False  # whether the requests in flight were sent after a long pause
+        # Whether ApiVersions was skipped (connect.py) and no response has been received yet.
         self._is_unproven = False
         self._transport: Any = None  # AnyTransport in READY and RENEWING
         self._connecting: Optional[Task[None]] = None
         self._opening: Optional[Opening] = None
         self._in_flight: Deque[InFlightRequest] = deque()
-        self._queue: Deque[QueuedRequest] = deque()  # in order
-        self._steps: Optional[Waiter[Optional[Event]]] = None  # of a login that is renewed
+        self._queue: Deque[QueuedRequest] = deque()  # in the order of the calls
+        self._steps: Optional[Waiter[Optional[Event]]] = None  # for the response to a login request
         self._pump_timer: Optional[Timer] = None
-        # The prepared request whose response comes next, if its bytes may be recognized.
+        # The prepared request whose response is next, if it may be recognized by its bytes.
         self._made: Optional[Tuple[PreparedRequest, int, PreparedResponse]] = None
-        self._deadline = Alarm(loop, self._look_at_deadlines)  # one does for all requests
+        self._deadline = Alarm(loop, self._look_at_deadlines)  # one timer for all requests
         self._idle_timer: Optional[Timer] = None
         self._renewal_timer: Optional[Timer] = None
 
@@ -291,7 +294,7 @@ class NodeConnection:
         )
 
     def note(self, stage: str, began: float, error: KafkaError) -> None:
-        """Note an attempt that was connected and failed after that, at a stage of its own."""
+        """Record a failed attempt whose stage is after those of connecting, such as Metadata."""
         seconds = self._loop.time() - began
         address, hint = '%s:%s' % (self.host, self.port), hint_for(stage, error)
         self.attempts.append(Attempt(address, self.ip, stage, seconds, error, hint))
@@ -300,7 +303,7 @@ class NodeConnection:
 
     @property
     def is_ready(self) -> bool:
-        """Whether requests are sent, now or in their order."""
+        """Whether requests can be sent or queued without connecting."""
         return self.state in (ConnectionState.READY, ConnectionState.RENEWING)
 
     @property
@@ -315,22 +318,22 @@ class NodeConnection:
 
     @property
     def load(self) -> int:
-        """How many requests have no response yet, sent or not."""
+        """The number of requests without a response, in flight or queued."""
         return len(self._in_flight) + len(self._queue)
 
     @property
     def in_flight(self) -> int:
-        """How many requests were sent and not answered."""
+        """The number of requests in flight."""
         return len(self._in_flight)
 
     @property
     def versions(self) -> Optional[BrokerVersions]:
-        """What the broker serves; None while not connected."""
+        """The API versions of the broker; None while not connected."""
         return self.session.versions if self.session is not None else None
 
     @property
     def backoff(self) -> float:
-        """Seconds until it may be connected again; 0 for now."""
+        """Seconds until the next attempt to connect is allowed; 0 if it is allowed now."""
         if self.state is not ConnectionState.DISCONNECTED:
             return 0.0
         seconds: float = self._backoff.until - self._loop.time()
@@ -345,14 +348,15 @@ class NodeConnection:
         version: Optional[int] = None,
         highest: Optional[int] = None,
     ) -> Any:
-        """Send a request and return its response; connects if need be.
+        """Send a request and return its response; connect if necessary.
 
         Arguments: timeout: seconds from sending to the response; None for that of the settings;
         version, highest: as Session.choose_version().
 
-        Raises what ready() raises; KafkaTimeoutError when no response came in time, and
-        KafkaConnectionError when the connection broke first: whether the broker acted is unknown
-        then; UnsupportedVersionError and ProtocolError for what cannot be sent to this broker.
+        Raises the errors of ready(); KafkaTimeoutError if no response is received in time, and
+        KafkaConnectionError if the connection breaks before: it is then unknown whether the broker
+        has handled the request; UnsupportedVersionError and ProtocolError if the request cannot be
+        encoded for this broker.
         """
         if not self.can_send:
             await self._turn_to_send(QueuedRequest(counts=True))
@@ -367,15 +371,15 @@ class NodeConnection:
         timeout: Optional[float] = None,
         version: Optional[int] = None,
     ) -> None:
-        """Do as request(), without a coroutine where the request can be sent at once.
+        """Send a request like request(), without a coroutine if it can be sent at once.
 
-        Arguments: call: called later in the loop with the response and None, or with None and what
-        request() would raise. Never raises.
+        Arguments: call: called later in the loop with the response and None, or with None and the
+        error that request() would raise. Never raises.
         """
         what = message, ResponseCallback(self._loop, call), timeout, version
         if self.can_send:
             self._put_or_fail(*what)
-        else:  # queued now: later requests come after it
+        else:  # queued now rather than in the coroutine, so that later requests are sent after it
             place = QueuedRequest(counts=True)
             self._queue.append(place)
             self._loop.spawn(self._submit_later(place, *what))
@@ -401,7 +405,7 @@ class NodeConnection:
             self._put(message, answer, timeout, version, None)
         except KafkaError as error:
             answer.fail(error)
-        except Exception as error:  # no caller would get it
+        except Exception as error:  # there is no caller to raise it to
             log.exception('%r cannot send a request', self)
             answer.fail(KafkaError('sending failed: %r' % error))
 
@@ -432,9 +436,10 @@ class NodeConnection:
     async def send(
         self, message: Message, version: Optional[int] = None, highest: Optional[int] = None
     ) -> None:
-        """Send a request without a response (Produce with acks=0); connects if need be.
+        """Send a request that has no response (Produce with acks=0); connect if necessary.
 
-        Returns when the system has taken it. Raises as request() before the response.
+        Returns when the request is in the socket buffer. Raises the errors of request() up to that
+        point.
         """
         if not self.can_send:
             await self._turn_to_send(QueuedRequest(counts=False))
@@ -450,7 +455,7 @@ class NodeConnection:
             raise
 
     async def _turn_to_send(self, place: QueuedRequest) -> None:
-        """Return when a queued request may be sent: after those before it, not while throttled."""
+        """Return when a queued request may be sent: it is the first one and not throttled."""
         if place not in self._queue:
             self._queue.append(place)
         try:
@@ -475,7 +480,7 @@ class NodeConnection:
         )
 
     def _pump(self) -> None:
-        """Wake the first of the queue if it may be sent; it stays in the queue until it is."""
+        """Wake the first queued request if it may be sent; it is removed when it is sent."""
         if not self._queue:
             return
         first = self._queue[0]
@@ -489,7 +494,10 @@ class NodeConnection:
     # ------------------------------------------------------------ prepared requests
 
     def is_free(self, now: float) -> bool:
-        """Return True if submit_made() may be called: nothing is in flight, queued or throttled."""
+        """Return True if submit_made() may be called.
+
+        The connection is ready and not throttled, with no request in flight or queued.
+        """
         if self._in_flight or self._queue or self.state is not ConnectionState.READY:
             return False
         return now >= self.throttled_until
@@ -502,17 +510,17 @@ class NodeConnection:
         timeout: float,
         until: float,
     ) -> Any:
-        """Send a prepared request where is_free() is true; sleep until the response is there.
+        """Send a prepared request if is_free() is true; block until the response is received.
 
-        The fast path of a lone send().get(): the response is recognized by its bytes, and if
-        nothing else happens before it, no other part of the connection ever knew of the request. In
-        every other case it is in flight like any request: a response of another shape or in several
-        pieces, a time-out and the end of the connection are handled as for those.
+        The fast path of a lone send().get(). The response is recognized by its bytes; if no other
+        event occurs before it, the request is never added to those in flight. In every other case
+        it is in flight like any other request: a response with an unexpected layout or in several
+        pieces, a timeout and a lost connection are handled as usual.
 
-        Arguments: answer: takes in the loop what comes, unless that is returned; timeout: seconds
-        from sending to the response; until: when to stop sleeping, in the time of the loop; a time
-        that is over for no sleep.
-        Returns: what the template has read of the response, if nothing else has happened; else
+        Arguments: answer: gets the outcome later in the loop, unless the result is returned;
+        timeout: seconds from sending to the response; until: when to stop waiting, in the time of
+        the loop; a time in the past for no waiting.
+        Returns: the result of ``template.read()``, if the response was the first event; otherwise
         None.
         """
         session, transport, loop = self.session, self._transport, self._loop
@@ -528,7 +536,7 @@ class NodeConnection:
         data: Optional[bytes] = None
         found: Any = None
         try:
-            # The work that can be done while the broker is at work is done now.
+            # Do the remaining work of the caller while the broker handles the request.
             answer.sent()
             until = min(until, now + timeout)
             if error is None and transport.descriptor is not None and now < until:
@@ -556,7 +564,10 @@ class NodeConnection:
         return found
 
     def _take_made(self, made: Tuple[PreparedRequest, int, PreparedResponse], data: bytes) -> bool:
-        """Take the next bytes if they are the response of a prepared request; return True then."""
+        """Handle received bytes if they are the response to a prepared request.
+
+        Returns False if they are not.
+        """
         template, correlation_id, answer = made
         session, in_flight = self.session, self._in_flight
         found = template.read(data, correlation_id)
@@ -578,7 +589,7 @@ class NodeConnection:
     async def ready(self) -> None:
         """Return when the broker is connected and its versions are known.
 
-        Waits for the backoff, then makes one attempt, or waits for the one under way.
+        Makes one attempt after the backoff, or waits for the attempt in progress.
         Raises the error of that attempt; IllegalStateError after close().
         """
         if self.is_ready:
@@ -620,14 +631,14 @@ class NodeConnection:
         self._take_over(opened)
 
     def _warn(self, error: KafkaError) -> None:
-        """Log why a node that brokers list cannot be reached: at once, then each minute."""
+        """Log why a listed node cannot be reached: at the first failure, then once a minute."""
         now, warned_at = self._loop.time(), self._family.warned_at
         if self.node_id is not None and now >= warned_at.get(self.node_id, -math.inf) + WARN_EVERY:
             warned_at[self.node_id] = now
             log.warning('%s', unreachable_text(self.node_id, self.attempts, error))
 
     def _take_over(self, opened: Opened) -> None:
-        """Begin to send requests on a connection that was opened."""
+        """Start to use an opened connection for requests."""
         self._move(ConnectionState.READY)
         self._backoff.failures = 0
         self._family.warned_at.pop(self.node_id, None)
@@ -655,7 +666,7 @@ class NodeConnection:
     def _listen(self, transport: AnyTransport) -> None:
         try:
             transport.listen(self._arrived, partial(self._broke, transport))
-            # Of bytes that came together with the last response of the handshake.
+            # Handle bytes that were received together with the last response of the handshake.
             self._take_events(NEED_DATA if self.session is None else self.session.next_event())
         except KafkaError as error:
             self._broke(transport, error)
@@ -675,7 +686,7 @@ class NodeConnection:
             self._broke(transport, error)
 
     def _take_events(self, event: Event) -> None:
-        """Handle an event and those that follow. Raises KafkaError when the connection is over."""
+        """Handle an event and those after it. Raises KafkaError if the connection has ended."""
         session = self.session
         while event is not NEED_DATA:
             if isinstance(event, ResponseReceived):
@@ -702,7 +713,7 @@ class NodeConnection:
         if event.client_throttles:
             seconds = event.throttle_time_ms / 1000
             self.throttled_until = max(self.throttled_until, now + seconds)
-            for each in self._in_flight:  # the broker reads them after that
+            for each in self._in_flight:  # the broker does not read them before the throttle ends
                 each.deadline = max(each.deadline, now + seconds + each.timeout)
         pending.answer.wake(event.response)
         if self._queue:
@@ -748,21 +759,21 @@ class NodeConnection:
             )
 
     async def _renew(self, ends_at: float) -> None:
-        """Log in again on the same connection, before the login expires (KIP-368)."""
+        """Re-authenticate on the same connection, before the session expires (KIP-368)."""
         session, transport = self.session, self._transport
         if self.state is not ConnectionState.READY or session is None:
             return
         try:
             login = await prepare_again(self._loop, self._settings, self.host, ends_at)
             if self._transport is not transport:
-                return  # it was lost meanwhile, and the next connection logs in
+                return  # the connection was lost: the next one logs in
             self._move(ConnectionState.RENEWING)
             transport.expecting = True
             lifetime_ms = await self._loop.within(
                 self._settings.request_timeout,
                 self._drive_login(log_in(authenticate(session, login))),
             )
-        except Exception as error:  # also what a mechanism that the program registered raises
+        except Exception as error:  # any error of a mechanism that the program has registered too
             if self._transport is transport:
                 self._lose(
                     error
@@ -777,7 +788,7 @@ class NodeConnection:
             self._pump()
 
     async def _drive_login(self, steps: Steps[int]) -> int:
-        """Log in on the session of the link, which goes on taking responses to requests."""
+        """Send the login requests on the session, which still receives responses to requests."""
         event: Optional[Event] = None
         while True:
             try:
@@ -798,10 +809,11 @@ class NodeConnection:
     # ------------------------------------------------------------ the end of a connection
 
     def _lose(self, error: KafkaError) -> None:
-        """End a connection that failed; each request that waits gets the error."""
+        """Disconnect after an error, which all requests in flight fail with."""
         if not self.is_ready:
             return
-        # A broker closes idle connections, and its FIN may cross the next request.
+        # If the broker closed an idle connection, its FIN may have crossed the next request: that
+        # is not a failure of the broker, so there is no backoff.
         was_left = self._slept or not self._in_flight
         self._disconnect(error)
         if not was_left or not isinstance(error, KafkaConnectionError):
@@ -827,14 +839,14 @@ class NodeConnection:
         for each in pending:
             failure = error or Cancelled('%r was closed' % self)
             each.answer.fail(unraised_copy(failure))
-        self._wake_all()  # they check again, and connect
+        self._wake_all()  # queued requests check the state and connect
 
     def _wake_all(self) -> None:
         for place in self._queue:
             place.waiter.wake()
 
     def close(self) -> None:
-        """Close for good; requests that wait get Cancelled."""
+        """Close permanently; requests in flight or queued fail with Cancelled."""
         if self.state is ConnectionState.CLOSED:
             return
         if self._connecting is not None:
@@ -850,8 +862,8 @@ class NodeConnection:
 def session_of(connection: NodeConnection) -> Session:
     """Return the session of a NodeConnection that has become ready.
 
-    Raises KafkaConnectionError if it is lost already: bytes that came with the last response of the
-    handshake, or right after it, may end it before the coroutines that wait for it go on.
+    Raises KafkaConnectionError if the connection is lost: bytes received with the last response of
+    the handshake, or right after it, may end it before the coroutines that wait for it are resumed.
     """
     session: Optional[Session] = connection.session
     if session is None:
@@ -860,7 +872,7 @@ def session_of(connection: NodeConnection) -> Session:
 
 
 def closed_text(host: str, port: int, event: ConnectionClosed) -> str:
-    """Return the text of the error for a broker that closed a connection."""
+    """Return the error text for a connection that the broker has closed."""
     text = '%s:%s closed the connection' % (host, port)
     if event.inside_frame:
         return text + ' in the middle of an answer'

@@ -1,7 +1,7 @@
 """The event loop's driver of the connect conversation (connect.py): an Opening connects a broker.
 
-broker.py makes an Opening for each round of tries, and calls prepare_again() and renew_login() for
-logins that end. For turns of the loop only.
+node_connection.py creates an Opening for each attempt to connect, and calls prepare_again() to
+re-authenticate. Used only by the thread that runs the loop.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ if TYPE_CHECKING:
 
 __all__ = ['Opened', 'Opening', 'prepare_again']
 
-log = logging.getLogger('kafka.net.connect')  # the name that programs may have configured
+log = logging.getLogger('kafka.net.connect')  # as in earlier releases: programs configure it
 
 T = TypeVar('T')
 
-#: Seconds between two tries to prepare a login, at least.
+#: Minimum seconds between two attempts to prepare a login.
 LEAST_PAUSE = 0.05
 
 
@@ -57,8 +57,8 @@ class Opened(NamedTuple):
     transport: Union[Transport, SecuredTransport]
     session: Session
     ip: str
-    login_lifetime_ms: int  # 0: for ever, or no login
-    is_unasked: bool  # whether the broker was not asked for its versions, after it did not answer
+    login_lifetime_ms: int  # 0: unlimited, or no login
+    is_unasked: bool  # whether ApiVersions was skipped because it got no response before
 
 
 async def _prepare(loop: EventLoop, settings: NetSettings, host: str) -> Mechanism:
@@ -80,7 +80,10 @@ async def _run_blocking(loop: EventLoop, settings: NetSettings, action: RunBlock
 async def prepare_again(
     loop: EventLoop, settings: NetSettings, host: str, ends_at: float
 ) -> Mechanism:
-    """Return what renews a login; tries until that login ends. Raises KafkaError."""
+    """Return a mechanism to re-authenticate with; retry until the present login expires.
+
+    Arguments: ends_at: time of the loop at which it expires. Raises KafkaError.
+    """
     pause = max(settings.reconnect_backoff, LEAST_PAUSE)
     longest = max(pause, settings.reconnect_backoff_max)
     while True:
@@ -94,11 +97,11 @@ async def prepare_again(
 
 
 class Opening:
-    """One round of tries to connect to a broker, over all its addresses.
+    """Connects to a broker, trying all its addresses once.
 
     Arguments: loop; settings; host, port: the broker's; family: of its cluster.
 
-    Attributes: attempts: those that failed, in their order.
+    Attributes: attempts: the failed ones, in order.
     """
 
     def __init__(
@@ -112,9 +115,9 @@ class Opening:
         self._family = family
         self._conversation = self._begin()
         self._transport: Union[Transport, SecuredTransport, None] = None
-        self._began: Optional[float] = None  # the attempt that is under way
+        self._began: Optional[float] = None  # start of the attempt in progress
         self._ip: Optional[str] = None
-        self._silent_at: Optional[float] = None  # when a broker counts as silent
+        self._silent_at: Optional[float] = None  # when ReceiveBytes returns None
 
     def __repr__(self) -> str:
         stage = self._conversation.stage
@@ -128,11 +131,11 @@ class Opening:
         return self._loop.wall()
 
     async def run(self, seconds: float) -> Opened:
-        """Return a connection that is ready.
+        """Return a connection that is ready for requests.
 
-        Arguments: seconds: how long each address may take, and the look-up.
+        Arguments: seconds: timeout for each address, and for resolving the name.
 
-        Raises the KafkaError of the last address when none works; `attempts` has them all.
+        Raises the KafkaError of the last address if all fail; `attempts` has the errors of all.
         """
         began = self._began = self._loop.time()
         try:
@@ -144,7 +147,7 @@ class Opening:
             try:
                 return await self._open_again(address, seconds)
             except SaslAuthenticationFailedError:
-                raise  # the other addresses are the same broker, which counts wrong passwords
+                raise  # other addresses are of the same broker, which may count wrong passwords
             except KafkaError:
                 if address is addresses[-1]:
                     raise
@@ -162,7 +165,7 @@ class Opening:
         return found
 
     async def _open_again(self, address: Address, seconds: float) -> Opened:
-        """Open, and again where the conversation can take another way."""
+        """Connect to one address, repeatedly if may_try_again() says so."""
         self._conversation = conversation = self._begin()
         while True:
             began = self._began = self._loop.time()
@@ -179,8 +182,9 @@ class Opening:
                 if not conversation.may_try_again(error):
                     raise
             except Exception as error:
-                # Of a mechanism that the program registered, or a mistake here: a failed try as
-                # any other, or those who wait for the broker would try again without a pause.
+                # An error of a mechanism that the program has registered, or a bug: handled like
+                # any failed attempt, or callers that wait for the broker would retry without
+                # backoff.
                 log.exception('connecting to %s:%s failed', self._host, self._port)
                 self._drop()
                 failure = KafkaConnectionError('connecting failed: %r' % error)
@@ -201,7 +205,7 @@ class Opening:
             self._transport = None
 
     def give_up(self) -> List[Attempt]:
-        """Return all attempts, with the one that is under way as one that took too long."""
+        """Return all attempts; the one in progress counts as timed out."""
         if self._began is not None:
             self._note(self._began, self._ip, given_up())
         return self.attempts
@@ -250,7 +254,7 @@ class Opening:
         return None
 
     async def _receive(self, silent_seconds: Optional[float], seconds: float) -> Optional[bytes]:
-        """Return the next bytes; None if the broker is silent for too long."""
+        """Return the next bytes; None if there are none within `silent_seconds`."""
         received: bytes
         if silent_seconds is None:
             self._silent_at = None

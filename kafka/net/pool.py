@@ -1,13 +1,13 @@
-"""All brokers of a cluster: found through the bootstrap servers, chosen by what a request is about.
+"""All brokers of a cluster: bootstrap, metadata, and routing of requests to nodes.
 
-Made by NetworkClient; used only by the thread that runs its loop, but for ``is_connected``. It does
-not retry a request that was sent: only its caller can judge whether that is safe when it is unknown
-whether the broker acted on it.
+Created by NetworkClient; used only by the thread that runs its loop, except for ``is_connected``.
+It does not retry a request that was sent: if it is unknown whether the broker has handled a
+request, only the caller can decide whether a retry is safe.
 
-Metadata is refreshed when a caller asks for it: at once after a pause, otherwise after a backoff
-that grows while responses bring nothing new (metadata_updater.py). When no known broker can be
-reached, the bootstrap servers are asked again (KIP-899), and so when a broker demands it (KIP-1102)
-or no broker has answered for ``rebootstrap_after`` seconds.
+Metadata is refreshed when a caller requests it: at once after a pause, otherwise after a backoff
+that grows while responses bring no news (metadata_updater.py). The client rebootstraps if no known
+broker can be reached (KIP-899), if a broker demands it, or if no broker has responded to Metadata
+for ``rebootstrap_after`` seconds (KIP-1102).
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ log = logging.getLogger(__name__)
 class Pool:
     """The brokers of one cluster, for the thread that runs its loop.
 
-    Arguments: loop; settings; chance: for the order of servers and the jitter.
+    Arguments: loop; settings; chance: random numbers for the order of servers and the jitter.
 
-    Attributes: cluster: what is known of it; settings; topics: the MetadataUpdater.
+    Attributes: cluster: the cached metadata; settings; topics: the MetadataUpdater.
     """
 
     def __init__(
@@ -81,8 +81,10 @@ class Pool:
         )
         self._coordinators = Coordinators(loop, self._connections, settings, self._chance)
         self._groups = GroupConnections(self._connections, self._coordinators)
-        self._silent_since: Optional[float] = None  # first of the refreshes that failed
-        self._warned_at = -math.inf  # that bootstrap servers were asked again
+        self._silent_since: Optional[float] = (
+            None  # time of the first of consecutive failed refreshes
+        )
+        self._warned_at = -math.inf  # time of the last warning about a rebootstrap
         self.topics = MetadataUpdater(loop, settings, self.cluster, self._fetch, self._chance)
 
     def __repr__(self) -> str:
@@ -92,16 +94,16 @@ class Pool:
 
     @property
     def seen_versions(self) -> Optional[BrokerVersions]:
-        """What the broker serves that was connected last; None before the first."""
+        """The API versions of the broker that was connected last; None before the first."""
         return self._connections.seen_versions
 
     # ------------------------------------------------------------ bootstrap
 
     async def bootstrap(self, timeout: float = 30.0) -> None:
-        """Find the cluster, trying again until a server answers.
+        """Fetch the metadata of the cluster, retrying until a bootstrap server responds.
 
         Raises NoBrokersAvailable after `timeout` seconds, with all attempts in ``attempts``; at
-        once an error that is not retriable, such as wrong credentials, with ``attempts`` too;
+        once an error that is not retriable, such as wrong credentials, also with ``attempts``;
         KafkaConfigurationError.
         """
         deadline = self._loop.time() + timeout
@@ -120,14 +122,14 @@ class Pool:
                 pause = self._pause(failures)
                 left = deadline - self._loop.time()
                 if pause >= left:
-                    # A caller that gives a time gets the error after that time, not earlier.
+                    # Raise after the timeout even if all servers fail sooner: callers expect it.
                     await self._loop.sleep(max(0.0, left))
                     raise self._connections.no_brokers(attempts, timeout) from error
             await self._loop.sleep(pause)
         self.topics.begin()
 
     async def _bootstrap_once(self, attempts: List[Attempt]) -> None:
-        """Ask the servers one after the other, until one describes the cluster."""
+        """Try the bootstrap servers in random order until one returns the metadata."""
         servers = list(self.settings.servers)
         if self.settings.canonical_names:
             servers = await self._canonical(servers)
@@ -160,7 +162,10 @@ class Pool:
     def _asking(
         self, link: NodeConnection, asked: Dict[NodeConnection, float]
     ) -> Callable[[], Coroutine[Any, Any, Update]]:
-        """Return a call that asks a bootstrap server; `asked` has when, until it has answered."""
+        """Return a function that requests the metadata from a bootstrap server.
+
+        While its request is outstanding, `asked` has the time when it was sent.
+        """
 
         async def ask() -> Update:
             await link.ready()
@@ -177,7 +182,7 @@ class Pool:
         return ask
 
     async def _rebootstrap(self) -> None:
-        """Ask the bootstrap servers again; close the old connections if one answers (KIP-899)."""
+        """Bootstrap again, and close the old connections if that succeeds (KIP-899)."""
         now = self._loop.time()
         if now >= self._warned_at + WARN_EVERY:
             self._warned_at = now
@@ -194,37 +199,40 @@ class Pool:
     # ------------------------------------------------------------ brokers
 
     def link(self, node_id: int) -> NodeConnection:
-        """Return the connection to a node. Raises UnknownBrokerIdError for an unknown one."""
+        """Return the connection to a node for common requests.
+
+        Raises UnknownBrokerIdError for an unknown node.
+        """
         return self._connections.of_node(self._connections.common, node_id)
 
     def fetch_link(self, node_id: int) -> NodeConnection:
-        """Return another connection to a node, for fetching records.
+        """Return the connection to a node for Fetch requests.
 
-        A broker answers in order, and holds a Fetch back until there are records: any other request
-        on that connection would wait for it. Raises as link().
+        A broker responds in order, and holds a Fetch until records are available: any other request
+        on the same connection would wait for it. Raises as link().
         """
         return self._connections.of_node(self._connections.fetches, node_id)
 
     async def group_link(self, group_id: str, parks: bool = False) -> NodeConnection:
-        """Return a connection to the coordinator of a group, ready, for requests of its members.
+        """Return a ready connection to the coordinator of a group, for requests of a member.
 
-        Arguments: parks: True for JoinGroup and SyncGroup, which a broker holds back until the
-        other members have come, and with them all later requests of that connection; another
-        connection is for the rest.
+        Arguments: parks: True for JoinGroup and SyncGroup, which use a separate connection: a
+        broker holds them until the other members have joined, and with them all later requests of
+        the connection.
 
-        After it was closed, the next call returns a new one. Raises as coordinator(), and
-        KafkaConnectionError when it cannot be reached.
+        If the connection was closed, the next call returns a new one. Raises as coordinator(), and
+        KafkaConnectionError if the coordinator cannot be reached.
         """
         return await self._groups.ready(group_id, parks)
 
     def group_link_at_hand(self, group_id: str) -> Optional[NodeConnection]:
-        """Return the result of group_link() for the rest if it is connected already, else None."""
+        """Return the connection of group_link() with ``parks=False``; None if not connected."""
         return self._groups.at_hand(group_id)
 
     async def any_group_link(self, group_id: str) -> NodeConnection:
-        """Return a connection for a group to any broker, the same one while it is connected.
+        """Return a ready connection for a group to any broker, the same one while it is connected.
 
-        For offsets in ZooKeeper, which any broker reaches. Raises as any_ready().
+        For offsets in ZooKeeper, which any broker can access. Raises as any_ready().
         """
         return await self._groups.ready_anywhere(group_id)
 
@@ -233,9 +241,9 @@ class Pool:
         return self._connections.candidates()
 
     async def any_ready(self) -> NodeConnection:
-        """Return a broker that can be sent any request; connects if need be.
+        """Return a ready connection to any broker; connect if necessary.
 
-        Raises NoBrokersAvailable, with ``attempts``, when none can be reached.
+        Raises NoBrokersAvailable, with ``attempts``, if no broker can be reached.
         """
         return await self._connections.any_ready()
 
@@ -245,15 +253,15 @@ class Pool:
 
     @property
     def is_connected(self) -> bool:
-        """Whether any connection is open; may be asked by any thread."""
+        """Whether any connection is ready; may be read by any thread."""
         return self._connections.is_connected
 
     def versions(self, node_id: int) -> Optional[BrokerVersions]:
-        """Return what a node serves; None while it is not connected."""
+        """Return the API versions of a node; None while it is not connected."""
         return self._connections.versions(node_id)
 
     def finalized_features(self) -> Dict[str, int]:
-        """Return the features of the cluster and their levels, of the newest epoch (KIP-584)."""
+        """Return {feature: level} of the newest finalized features of the cluster (KIP-584)."""
         return self._connections.finalized_features()
 
     # ------------------------------------------------------------ requests
@@ -267,16 +275,16 @@ class Pool:
         highest: Optional[int] = None,
         key: Optional[str] = None,
     ) -> Any:
-        """Send a request to the broker that it is for, and return the response.
+        """Send a request to the node that it is for, and return the response.
 
-        Arguments: node: the id of the broker, None to choose it by the request's Route;
-        timeout: seconds for all of it, None for the request time-out; version, highest: as
-        Session.choose_version(); key: the group or transactional id whose coordinator it is for,
-        None to read that from the request.
+        Arguments: node: the node id, None to choose the node by the Route of the request;
+        timeout: seconds for all of it, None for the request timeout; version, highest: as
+        Session.choose_version(); key: the group or transactional id whose coordinator the request
+        is for, None to read it from the request.
 
-        Raises KafkaTimeoutError; KafkaConnectionError and NoBrokersAvailable when the broker cannot
-        be reached or the connection is lost; UnknownBrokerIdError for a node that is not known.
-        Error codes inside the response are for the caller to handle.
+        Raises KafkaTimeoutError; KafkaConnectionError and NoBrokersAvailable if the broker cannot
+        be reached or the connection is lost; UnknownBrokerIdError for an unknown node.
+        The caller has to handle the error codes in the response.
         """
         if node is not None:
             link = self.link(node)
@@ -330,54 +338,57 @@ class Pool:
             await self.refreshed()
 
     async def coordinator(self, key_type: int, key: str) -> int:
-        """Return the node that coordinates a group (0) or transactional id (1); asks if need be.
+        """Return the node id of the coordinator of a group (0) or transactional id (1).
 
-        Asks again while there is none, up to the request time-out. Raises errors that are not
-        retriable, such as GroupAuthorizationFailedError; UnsupportedVersionError for brokers that
-        have no coordinators; and as any_ready().
+        Sends FindCoordinator unless the coordinator is cached; retries while it is not available,
+        up to the request timeout. Raises errors that are not retriable, such as
+        GroupAuthorizationFailedError; UnsupportedVersionError for brokers without coordinators; and
+        as any_ready().
         """
         return await self._coordinators.find(key_type, key)
 
     def forget_coordinator(self, key_type: int, key: str) -> None:
-        """Look a coordinator up again when it is needed next."""
+        """Remove a coordinator from the cache: it is looked up again when it is needed next."""
         self.cluster.forget_coordinator(key_type, key)
 
     # ------------------------------------------------------------ metadata
 
     def want_topic(self, topic: str) -> None:
-        """Keep the metadata of a topic from now on; ask for it soon if it is not known."""
+        """Keep the metadata of a topic from now on; request it soon if it is unknown."""
         self.topics.want(topic)
 
     def need_topic(self, topic: str) -> None:
-        """As want_topic(), for a record that waits: a deleted topic may be created again."""
+        """As want_topic(), for a topic with a record to send: brokers may create it again if it was
+        deleted.
+        """
         self.topics.need(topic)
 
     async def wait_for_topic(self, topic: str, timeout: float) -> None:
-        """Return once the partitions of a topic are known. Raises as MetadataUpdater.topic()."""
+        """Return when the partitions of a topic are known. Raises as MetadataUpdater.topic()."""
         await self.topics.topic(topic, timeout)
 
     def refresh(self) -> None:
-        """Ask for the metadata of all topics of interest soon, with backoff."""
+        """Request the metadata of all topics of interest soon, after the backoff."""
         self.topics.refresh()
 
     async def refreshed(self) -> None:
-        """As refresh(), and return when the response has come."""
+        """As refresh(), and return when the response was received."""
         await self.topics.refreshed()
 
     async def metadata(
         self, topics: Optional[List[str]] = None, timeout: Optional[float] = None
     ) -> ClusterMetadata:
-        """Ask now for the metadata of some topics, None for all; return the cluster.
+        """Request the metadata of some topics now, None for all; return the cluster.
 
         Errors of topics are in ``cluster.topic_errors``. Raises KafkaTimeoutError after `timeout`
-        seconds, None for the request time-out; and as any_ready().
+        seconds, None for the request timeout; and as any_ready().
         """
         seconds = self.settings.request_timeout if timeout is None else timeout
         await self._loop.within(seconds, self._fetch(topics))
         return self.cluster
 
     async def _fetch(self, topics: Optional[List[str]]) -> Update:
-        """Ask any broker; ask the bootstrap servers again if none answers."""
+        """Request metadata from any broker; rebootstrap if no broker can be reached."""
         if not self.settings.rebootstraps:
             return await self._ask(await self.any_ready(), topics)
         now = self._loop.time()
@@ -396,7 +407,7 @@ class Pool:
         return update
 
     async def _ask(self, link: NodeConnection, topics: Optional[List[str]]) -> Update:
-        """Ask one broker for the metadata of topics; put it into the cluster."""
+        """Request metadata from one broker and update the cluster."""
         await link.ready()
         version = session_of(link).choose_version(MetadataRequest(topics=[]))
         creates = self.settings.allow_auto_create_topics
@@ -404,7 +415,7 @@ class Pool:
             known = {*self.cluster.partition_states, *self.cluster.deleted_topics}
             new = [each for each in topics if each not in known]
             creates = new == topics
-            if new and not creates:  # the flag of a request holds for all of its topics
+            if new and not creates:  # the flag applies to all topics of a request
                 response = await self._described(link, new, version, True)
                 if response.brokers:
                     self.cluster.merge(response, version)
@@ -414,9 +425,9 @@ class Pool:
         try:
             update = take(response, version)
         except MetadataEmptyBrokerList:
-            # Brokers of 0.8 list no broker before there is a topic, and before 0.8.2 only those
-            # that lead one of the topics asked for; they can be asked all the same. A later broker
-            # that lists none has just started, and its list of topics is not complete either.
+            # Brokers of 0.8 list no broker before a topic exists, and before 0.8.2 only the leaders
+            # of requested topics, but such a broker can serve requests. A later broker that lists
+            # no broker has just started, and its list of topics is not complete either.
             if version > 0:
                 raise
             if link.node_id is None:
@@ -445,7 +456,7 @@ class Pool:
         return backoff_seconds(settings.reconnect_backoff, longest, failures, part)
 
     def close(self) -> None:
-        """Close all connections; requests that wait fail."""
+        """Close all connections; outstanding requests fail."""
         self._connections.is_closed = True
         self.topics.close()
         self._connections.close()

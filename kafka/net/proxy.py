@@ -1,11 +1,11 @@
 """Handshakes with proxies: SOCKS5 (RFC 1928, RFC 1929) and HTTP CONNECT (RFC 9110).
 
-A handshake is a generator: it yields bytes to send (none: only wait) and is sent what was received,
-in pieces as they come, b'' when the proxy has closed; when it returns the connection is the
-broker's. The connect conversation (connect.py) runs it.
+A handshake is a generator. It yields bytes to send (b'' to only wait) and is sent the received
+bytes, b'' when the proxy has closed the connection. When it returns, the connection leads to the
+broker. The connect conversation (connect.py) runs it.
 
-With ``socks5`` the client looks up the broker's name and gives the proxy an address, with
-``socks5h`` and ``http`` the proxy does: see :func:`resolves_names`.
+With ``socks5`` the client resolves the broker's name and sends an address to the proxy, with
+``socks5h`` and ``http`` the proxy resolves the name: see :func:`resolves_names`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _REPLIES = {
 
 
 class ProxyAddress(NamedTuple):
-    """Where a proxy is, and how to log in there."""
+    """The address and credentials of a proxy."""
 
     scheme: str
     host: str
@@ -53,16 +53,16 @@ class ProxyAddress(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The URL without the password."""
+        """The URL without credentials."""
         host = '[%s]' % self.host if ':' in self.host else self.host
         user = '' if self.username is None else '***@'
         return '%s://%s%s:%d' % (self.scheme, user, host, self.port)
 
 
 def parse(url: Any) -> ProxyAddress:
-    """Return what the URL of a proxy says.
+    """Parse the URL of a proxy.
 
-    Raises KafkaConfigurationError, without showing what may be a password.
+    Raises KafkaConfigurationError, whose text does not show what may be a password.
     """
     if not isinstance(url, str):
         raise InvalidOptionError('a proxy is a URL, not %s' % type(url).__name__)
@@ -91,20 +91,20 @@ def parse(url: Any) -> ProxyAddress:
 
 
 def shown(url: str) -> str:
-    """Return a proxy's URL without its password, for texts."""
+    """Return a proxy's URL without credentials, for error texts and logs."""
     return parse(url).shown
 
 
 def resolves_names(url: str) -> bool:
-    """Return True if the proxy looks up names; otherwise handshake() gets an address as host."""
+    """Return True if the proxy resolves names; otherwise handshake() needs an address as host."""
     return parse(url).scheme != 'socks5'
 
 
 def handshake(url: str, host: str, port: int) -> Handshake:
-    """Ask the proxy for a connection to a broker.
+    """Request a connection to a broker from the proxy.
 
     Arguments: url: as parse(); host: a name or an address.
-    Raises ProxyError, saying what the proxy answered.
+    Raises ProxyError with the response of the proxy.
     """
     address = parse(url)
     steps = _connect_http if address.scheme == 'http' else _connect_socks
@@ -115,14 +115,14 @@ def handshake(url: str, host: str, port: int) -> Handshake:
 
 
 class _Reader:
-    """Collects what a proxy sends."""
+    """Buffers the bytes received from a proxy."""
 
     def __init__(self, address: ProxyAddress) -> None:
         self.address = address
         self.data = bytearray()
 
     def more(self, to_send: bytes = b'') -> Generator[bytes, bytes, None]:
-        """Send something, and wait for some bytes. Raises ProxyError at the end of the stream."""
+        """Send bytes and wait for more bytes. Raises ProxyError at the end of the stream."""
         received = yield to_send
         if not received:
             raise ProxyError(
@@ -132,7 +132,7 @@ class _Reader:
         self.data += received
 
     def exactly(self, count: int, to_send: bytes = b'') -> _Reading:
-        """Send something, and return that many bytes."""
+        """Send bytes, and return `count` received bytes."""
         if to_send or len(self.data) < count:
             yield from self.more(to_send)
         while len(self.data) < count:
@@ -142,7 +142,7 @@ class _Reader:
         return taken
 
     def end(self) -> None:
-        """Raise ProxyError if anything is left: brokers do not speak first."""
+        """Raise ProxyError if bytes are left: a broker sends nothing before the first request."""
         if self.data:
             raise ProxyError(
                 'behind the answer of the proxy %s came %d bytes that nobody asked for'

@@ -1,8 +1,8 @@
-"""Addresses of hosts, and their look-up.
+"""Resolution of host names to addresses.
 
-Used in the loop, and by connections that block, in any thread. The system's look-up blocks, so the
-loop makes it in a thread of its own (loop/executor.py). Which address is tried when is decided in
-connect.py.
+Used in the loop, and by blocking connections, in any thread. getaddrinfo() blocks, so the loop
+calls it in a separate thread (loop/executor.py). opening.py decides in which order the addresses
+are tried.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ['Address', 'canonical_name', 'literal', 'look_up', 'resolve']
 
 
 class Address(NamedTuple):
-    """Where to connect to."""
+    """A socket address to connect to."""
 
     family: int
     sockaddr: Tuple[Any, ...]
@@ -31,7 +31,7 @@ class Address(NamedTuple):
 
 
 def literal(host: str, port: int) -> List[Address]:
-    """Return the address of a host that is given as an address; [] for a name."""
+    """Return the address of a host that is an IP address; [] for a name."""
     for family in (socket.AF_INET, socket.AF_INET6):
         try:
             socket.inet_pton(family, host)
@@ -42,12 +42,12 @@ def literal(host: str, port: int) -> List[Address]:
 
 
 async def resolve(executor: Executor, host: str, port: int, timeout: float) -> List[Address]:
-    """Return all addresses of a host, in the order the system gives them.
+    """Return all addresses of a host, in the order of getaddrinfo().
 
     Raises, with the stage DNS: KafkaConnectionError for an unknown name or an invalid port,
-    KafkaTimeoutError when the look-up takes longer than `timeout` seconds.
+    KafkaTimeoutError if the lookup takes longer than `timeout` seconds.
     """
-    if not 0 < port <= MAX_PORT:  # which the system would take modulo 65536
+    if not 0 < port <= MAX_PORT:  # getaddrinfo() would take it modulo 65536
         error = KafkaConnectionError('%s:%d: a port is from 1 to %d' % (host, port, MAX_PORT))
         raise at_stage(error, 'DNS')
     known = literal(host, port)
@@ -60,7 +60,7 @@ async def resolve(executor: Executor, host: str, port: int, timeout: float) -> L
 
 
 def look_up(host: str, port: int) -> List[Address]:
-    """Ask the system, which blocks. Raises KafkaConnectionError."""
+    """Call getaddrinfo(), which blocks. Raises KafkaConnectionError."""
     found: List[Address] = []
     try:
         for family, _, _, _, sockaddr in socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM):
@@ -71,7 +71,7 @@ def look_up(host: str, port: int) -> List[Address]:
         OSError,
         ValueError,
         OverflowError,
-    ) as error:  # also an invalid name
+    ) as error:  # an unknown or invalid name
         raise KafkaConnectionError('%s cannot be resolved: %s' % (host, error)) from error
     return found
 

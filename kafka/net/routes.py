@@ -1,7 +1,6 @@
-"""The broker that a request is for, as the request itself says it.
+"""The partitions, group or transactional id of a request, which decide the broker it is sent to.
 
-Reads partitions, groups and transactional ids out of requests; the Pool finds the leader or
-coordinator. Pure.
+Used by the Pool, which finds the leader or coordinator. Pure.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ['GROUP', 'SHARE_GROUP', 'TRANSACTION', 'group_of', 'leader_of', 'transaction_of']
 
-# What FindCoordinator calls the kinds of keys.
+# The key types of FindCoordinator.
 GROUP, TRANSACTION, SHARE_GROUP = 0, 1, 2
 
 _TOPIC_LISTS = ('topics', 'topic_data')
@@ -42,9 +41,9 @@ def _first(thing: Any, names: Tuple[str, ...], default: Any) -> Any:
 
 
 def leader_of(request: Message, cluster: ClusterMetadata) -> Optional[int]:
-    """Return the node that leads all partitions of a request; None if one has no known leader.
+    """Return the node id of the leader of all partitions; None if one has no known leader.
 
-    Raises IllegalArgumentError when they have several leaders, or there are no partitions.
+    Raises IllegalArgumentError if the partitions have several leaders, or if there is no partition.
     """
     leaders: Set[Optional[int]] = set()
     for topic, number in partitions_of(request):
@@ -60,7 +59,7 @@ def leader_of(request: Message, cluster: ClusterMetadata) -> Optional[int]:
 
 
 def group_of(request: Message) -> str:
-    """Return the group of a request. Raises IllegalArgumentError unless it has exactly one."""
+    """Return the group id of a request. Raises IllegalArgumentError unless it has exactly one."""
     return _only(request, ('group_id', 'group'), ('groups', 'groups_names', 'group_ids'))
 
 
@@ -86,5 +85,5 @@ def _only(request: Message, singular: Tuple[str, ...], plural: Tuple[str, ...]) 
 
 
 def is_fatal(error: BaseException) -> bool:
-    """Return True if no other attempt can succeed before the program or a broker is changed."""
+    """Return True if a retry cannot succeed until the program or a broker is changed."""
     return isinstance(error, KafkaError) and not error.retriable

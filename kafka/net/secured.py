@@ -1,7 +1,8 @@
-"""TLS after its handshake: the same calls, the bytes encrypted.
+"""Connections with TLS after the handshake.
 
-SecuredTransport is a transport of the event loop; TransportLayer moves the bytes of a socket that
-blocking.py or the evented clients drive. The handshake is a part of the connect conversation.
+SecuredTransport is a transport of the event loop; TransportLayer encrypts and decrypts the bytes of
+a socket that blocking.py or the evented clients drive. The connect conversation (connect.py) does
+the handshake.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ __all__ = ['SecuredTransport', 'TransportLayer']
 
 
 class SecuredTransport:
-    """A transport that encrypts. Its calls and errors are those of Transport, and TlsError."""
+    """A transport with TLS. Methods and errors are those of Transport, and TlsError."""
 
-    #: What can be read of the socket is not what was sent: nobody but this may read it.
+    #: The bytes of the socket are encrypted: only this transport may read them.
     descriptor = None
 
     def __init__(self, inner: Union[Transport, SecuredTransport], tls: TlsClient) -> None:
@@ -33,7 +34,7 @@ class SecuredTransport:
 
     @property
     def peername(self) -> Tuple[str, int]:
-        """Host and port of the other end."""
+        """Host and port of the peer."""
         peername: Tuple[str, int] = self._inner.peername
         return peername
 
@@ -44,7 +45,7 @@ class SecuredTransport:
 
     @property
     def expecting(self) -> bool:
-        """Whether an answer is due."""
+        """Whether a response is outstanding; see Transport.expecting."""
         return bool(self._inner.expecting)
 
     @expecting.setter
@@ -52,13 +53,13 @@ class SecuredTransport:
         self._inner.expecting = expecting
 
     def write(self, buffers: Iterable[Any]) -> None:
-        """Encrypt and send."""
+        """Encrypt and send; see Transport.write()."""
         for each in buffers:
             self._tls.write(each)
         self._inner.write([self._tls.outgoing()])
 
     async def send(self, buffers: Iterable[Any]) -> None:
-        """Encrypt and send; return when the system has taken it."""
+        """Encrypt and send; return when all bytes are in the socket buffer."""
         self.write(buffers)
         await self._inner.send([])
 
@@ -79,9 +80,9 @@ class SecuredTransport:
     def listen(
         self, on_data: Callable[[bytes], Any], on_broken: Callable[[KafkaConnectionError], Any]
     ) -> None:
-        """Call something with whatever comes, decrypted, as Transport.listen() does.
+        """Call a function with decrypted bytes, as Transport.listen() does.
 
-        What is there already is handed over at once.
+        Bytes that were received before are passed at once.
         """
 
         def hand_over() -> None:
@@ -109,7 +110,7 @@ class SecuredTransport:
         hand_over()
 
     def _explained(self, error: KafkaConnectionError) -> KafkaConnectionError:
-        """Say what it may mean that a connection breaks before anything was read from it."""
+        """Add a hint to the error of a connection that breaks before anything was read from it."""
         if self._has_read or not isinstance(error.__cause__, ConnectionError):
             return error
         return KafkaConnectionError(
@@ -121,7 +122,7 @@ class SecuredTransport:
         try:
             self._flush()
         except KafkaConnectionError:
-            pass  # it is gone
+            pass  # the connection has ended
 
     def _flush(self) -> None:
         data = self._tls.outgoing()
@@ -129,7 +130,7 @@ class SecuredTransport:
             self._inner.write([data])
 
     def close(self) -> None:
-        """Say goodbye and close."""
+        """Send a close_notify and close."""
         if not self.is_closed:
             self._tls.close()
             self._flush_if_open()
@@ -137,9 +138,9 @@ class SecuredTransport:
 
 
 class TransportLayer:
-    """The bytes of one socket on their way to and from the broker, through TLS once it has started.
+    """Sends and receives the bytes of one socket, through TLS after start_tls(). Not thread-safe.
 
-    Arguments: write: takes bytes for the socket. Not for several threads at once.
+    Arguments: write: writes bytes to the socket.
     """
 
     def __init__(self, write: Callable[[bytes], Any]) -> None:
@@ -151,27 +152,27 @@ class TransportLayer:
 
     @property
     def is_encrypted(self) -> bool:
-        """Whether bytes go through TLS."""
+        """Whether start_tls() was called."""
         return self._tls is not None
 
     @property
     def is_ended(self) -> bool:
-        """Whether the peer has ended the encrypted conversation."""
+        """Whether the peer has ended the TLS session."""
         return self._tls is not None and self._tls.is_ended
 
     def start_tls(self, client: TlsClient) -> None:
-        """Encrypt from now on; the handshake is done."""
+        """Encrypt and decrypt from now on: the handshake is complete."""
         self._tls = client
 
     def write(self, data: bytes) -> None:
-        """Send bytes. Raises TlsError; what writing to the socket raises."""
+        """Send bytes. Raises TlsError, and the errors of `write`."""
         if self._tls is not None:
             self._tls.write(data)
             data = self._tls.outgoing()
         self._write(data)
 
     def decrypt(self, received: bytes) -> bytes:
-        """Return what the broker has sent, maybe nothing, from bytes that were received.
+        """Decrypt received bytes; the result is b'' if they do not complete a TLS record.
 
         Raises TlsError.
         """
@@ -184,9 +185,9 @@ class TransportLayer:
         return b''.join(pieces)
 
     def close(self) -> None:
-        """Send the end of the encrypted conversation, if there is one; that of the peer may come.
+        """Send a close_notify if TLS is in use; do not wait for that of the peer.
 
-        Raises what writing to the socket raises.
+        Raises the errors of `write`.
         """
         if self._tls is not None:
             self._tls.close()

@@ -1,9 +1,9 @@
-"""Settings of secured connections, from options: TLS, SASL, a proxy.
+"""Security settings of connections: TLS, SASL, proxy.
 
-Values and their checks; nothing is read, connected or imported here. tls.py, sasl/ and proxy.py
-follow them. The options and their names are those of 1.x to 3.x, the same for every client of every
-era; they stand in the one table of all options (kafka/config). Secrets are never shown, but are
-part of a pickle, which carries the configuration to other processes.
+Values and their validation: files are not read, connections not opened and mechanisms not imported
+here. tls.py, sasl/ and proxy.py use the settings. Names and options are those of 1.x to 3.x for all
+clients; the table of options is in kafka/config. Secrets are never shown, but a pickle contains
+them, because it transfers the configuration to other processes.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ PROTOCOLS = (PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL)
 OPTIONS: Dict[str, Any] = {name: option.default for name, option in SECURITY.items()}
 
 
-# Mechanisms that need a user and a password.
+# Mechanisms that need user name and password.
 _WITH_PASSWORD = ('PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512')
 
 Text = Union[str, bytes]
 
 
 class TlsSettings(NamedTuple):
-    """How connections are encrypted, and who is believed to be who.
+    """How connections are encrypted and authenticated.
 
-    ``context`` is used as it is, whatever the rest says. ``cafile``, ``certfile``, ``keyfile`` and
-    ``crlfile`` are paths of PEM files, or the PEM text itself; ``certfile`` may hold the key too.
-    ``password`` of the key is text, or a callable that returns it.
+    If ``context`` is given, it is used unchanged and the other fields are ignored. ``cafile``,
+    ``certfile``, ``keyfile`` and ``crlfile`` are paths of PEM files, or PEM text; ``certfile`` may
+    contain the key too. ``password`` of the key is a string, or a callable that returns it.
     """
 
     context: Optional[ssl.SSLContext] = None
@@ -71,7 +71,7 @@ class TlsSettings(NamedTuple):
 
 
 class PasswordForm:
-    """What a client has learned: whether its brokers keep passwords as they are (scram.py)."""
+    """The form of the password that a client's brokers have accepted (scram.py); mutable."""
 
     def __init__(self) -> None:
         self.is_as_given = False
@@ -81,7 +81,10 @@ class PasswordForm:
 
 
 class SaslSettings(NamedTuple):
-    """How a client logs in. ``options`` are all options given, for mechanisms of the program."""
+    """How a client logs in.
+
+    ``options`` are all given options, for mechanisms that the program registers.
+    """
 
     mechanism: str
     username: Optional[str] = None
@@ -90,7 +93,7 @@ class SaslSettings(NamedTuple):
     kerberos_domain_name: Optional[str] = None
     kerberos_name: Any = None
     token_provider: Any = None
-    is_encrypted: bool = False  # whether what is sent is
+    is_encrypted: bool = False  # whether the connection uses TLS
     options: Mapping[str, Any] = {}
     form: Optional[PasswordForm] = None
 
@@ -99,7 +102,7 @@ class SaslSettings(NamedTuple):
 
 
 class SecuritySettings:
-    """What secures the connections of one client; not to be changed.
+    """Security settings of the connections of one client; immutable.
 
     Attributes: protocol: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL; tls: TlsSettings, None without
     TLS; sasl: SaslSettings, None without a login; proxy: the URL of a proxy (proxy.py), or None.
@@ -140,7 +143,7 @@ class SecuritySettings:
         return type(self), (self.protocol, self.tls, self.sasl, self.proxy)
 
     def __deepcopy__(self, _: Any) -> SecuritySettings:
-        return self  # nothing in it changes
+        return self  # immutable
 
     def _parts(self) -> Tuple[Any, ...]:
         sasl = None if self.sasl is None else self.sasl._replace(form=None)
@@ -148,18 +151,19 @@ class SecuritySettings:
 
     @property
     def is_plain(self) -> bool:
-        """Whether there is nothing to do between connecting and the first request."""
+        """Whether connections use neither TLS nor SASL nor a proxy."""
         return self.tls is None and self.sasl is None and self.proxy is None
 
     @property
     def uses_gssapi(self) -> bool:
-        """Whether one logs in by Kerberos, which brokers of 0.9 take in a way of their own."""
+        """Whether the mechanism is GSSAPI: its login to 0.9 brokers has no preceding requests."""
         return self.sasl is not None and self.sasl.mechanism == 'GSSAPI'
 
     def context(self) -> ssl.SSLContext:
-        """Return the context of TLS connections, made once; a constructor may call it to check.
+        """Return the context of TLS connections, created at the first call.
 
-        Raises KafkaConfigurationError naming the option and the file that cannot be used.
+        Constructors call it to validate the options. Raises KafkaConfigurationError with the option
+        and the file that cannot be used.
         """
         assert self.tls is not None
         if self._context is None:
@@ -168,10 +172,11 @@ class SecuritySettings:
 
     @classmethod
     def of_keywords(cls, who: str, options: Mapping[str, Any]) -> Optional[SecuritySettings]:
-        """Return what the keyword arguments of a blocking client say, None if there is nothing.
+        """Return the settings from keyword arguments of a blocking client, None without any.
 
-        The one of the name ``security`` is such settings themselves.
-        Arguments: who: what the arguments belong to. Raises TypeError for names that there are not.
+        The argument ``security`` may be SecuritySettings in place of all others.
+        Arguments: who: the function that was called, for error texts. Raises TypeError for unknown
+        arguments.
         """
         if not options:
             return None
@@ -190,15 +195,15 @@ class SecuritySettings:
         if not isinstance(settings, SecuritySettings):
             raise TypeError('%s: security must be SecuritySettings' % who)
         if settings.tls is not None:
-            settings.context()  # what cannot be used is told now
+            settings.context()  # raises now if a file cannot be used
         return None if settings.is_plain else settings
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> SecuritySettings:
-        """Return what options say; those that are not about security are passed over.
+        """Return the settings from options; those that do not concern security are ignored.
 
-        Raises KafkaConfigurationError for values that cannot be meant or do not go together. Files
-        are not looked at yet, see context().
+        Raises KafkaConfigurationError for values that are invalid or contradict each other. Files
+        are not read yet, see context().
         """
         given = {name: options.get(name, default) for name, default in OPTIONS.items()}
         protocol = _protocol(given['security_protocol'])

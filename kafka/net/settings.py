@@ -1,6 +1,6 @@
-"""NetSettings: addresses, times and limits of the network classes, in seconds and bytes.
+"""NetSettings: addresses, timeouts and limits of the network classes, in seconds and bytes.
 
-Made from options, whose names, types and defaults are those of the option table (kafka/config).
+Created from options; their names, types and defaults are in the option table (kafka/config).
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ Server = Tuple[str, int]
 class NetSettings(NamedTuple):
     """How one client reaches its cluster. Times are seconds.
 
-    ``release`` is a key of ``probe.OLD_RELEASES`` for brokers that cannot be asked, None to find
-    out; ``api_version`` the release that the program names; ``rebootstraps`` is whether the client
-    may begin again with the bootstrap servers (KIP-899), and ``rebootstrap_after`` how long
-    Metadata may stay unanswered before it does (KIP-1102).
+    ``release`` is a key of ``probe.OLD_RELEASES`` for brokers without ApiVersions, None to detect
+    it; ``api_version`` the release of the option of that name; ``rebootstraps`` is whether the
+    client may rebootstrap (KIP-899), and ``rebootstrap_after`` the time without a response to
+    Metadata after which it does (KIP-1102).
     """
 
     servers: Tuple[Server, ...] = (('localhost', DEFAULT_PORT),)
@@ -54,9 +54,10 @@ class NetSettings(NamedTuple):
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> NetSettings:
-        """Return what options say; those that are not given have the default of this class.
+        """Return the settings from options; missing ones have the default of this class.
 
-        Raises KafkaConfigurationError for what cannot be meant, files of certificates included.
+        Raises KafkaConfigurationError for invalid values, and for certificate files that cannot be
+        used.
         """
         given = {
             field: convert(options[name])
@@ -72,13 +73,13 @@ class NetSettings(NamedTuple):
         )
         given['security'] = security = SecuritySettings.from_options(options)
         if security.tls is not None:
-            security.context()  # what cannot be used is told now
+            security.context()  # raises now if a file cannot be used
         release = options.get('api_version')
         if isinstance(release, tuple):
             given['api_version'] = release
         settings = cls(**given)
         if 'reconnect_backoff' in given and 'reconnect_backoff_max' not in given:
-            # KIP-580: who sets only the base wants it constant.
+            # KIP-580: if only the base is set, the backoff is constant.
             settings = settings._replace(reconnect_backoff_max=settings.reconnect_backoff)
         return settings
 
@@ -88,7 +89,7 @@ def _seconds(ms: Any) -> float:
 
 
 def parse_servers(servers: Any) -> Tuple[Server, ...]:
-    """Return (host, port) pairs of ``host:port`` texts: a list, or one text with commas.
+    """Return (host, port) pairs from ``host:port`` strings: a list, or one comma-separated string.
 
     Raises ValueError as parse_server().
     """
@@ -97,7 +98,7 @@ def parse_servers(servers: Any) -> Tuple[Server, ...]:
 
 
 def _release(version: Any) -> Optional[str]:
-    """Return the old release that the option api_version names, None for one that can be asked."""
+    """Return the release before 0.10 of the option api_version; None for one with ApiVersions."""
     if not isinstance(version, tuple) or version >= (0, 10):
         return None
     if version >= (0, 9):

@@ -1,8 +1,8 @@
-"""TLS of a client (RFC 8446): the SSLContext of its settings, and a connection without a socket.
+"""TLS of a client (RFC 8446): the SSLContext of its settings, and a TLS session without a socket.
 
-security.py makes the context; the connect conversation (connect.py) does the handshake by a
+security.py creates the context; the connect conversation (connect.py) does the handshake with a
 TlsClient, and secured.py encrypts with it afterwards. Errors of OpenSSL become TlsError here, with
-what to do about them. Nothing below TLS 1.2.
+the remedy in the text. The minimum version is TLS 1.2.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from kafka.net.security import TlsSettings
 else:
-    # Together they take 6 MiB, and many clients never encrypt.
+    # Imported late: together they take 6 MiB, and many clients do not use TLS.
     ssl, tempfile = LateModule('ssl'), LateModule('tempfile')
 
 __all__ = ['TlsClient', 'as_ssl_error', 'make_context', 'shown_file']
@@ -35,9 +35,9 @@ Text = Union[str, bytes]
 
 
 def make_context(settings: TlsSettings) -> ssl.SSLContext:
-    """Return the context that settings ask for: TLS 1.2 or later, certificates checked.
+    """Return the context of settings: TLS 1.2 or later, with verification of certificates.
 
-    Raises KafkaConfigurationError naming the option, the file and what is wrong with it.
+    Raises KafkaConfigurationError with the option, the file and the reason.
     """
     if settings.context is not None:
         return settings.context
@@ -92,7 +92,7 @@ def _load_certificate(context: ssl.SSLContext, settings: TlsSettings) -> None:
 
 
 def _password(password: Any) -> Callable[[], Text]:
-    """Return what OpenSSL calls for the password; without it, it would ask at the terminal."""
+    """Return the password callback of OpenSSL, which would prompt at the terminal without one."""
     if password is None:
         return _no_password
     return password if callable(password) else lambda: password
@@ -126,16 +126,16 @@ def _text(pem: Text) -> str:
 
 
 def shown_file(value: Any) -> str:
-    """Return what may be said of a file: its path, and of PEM text that it is some."""
+    """Return the path of a file for error texts; PEM text itself is not shown."""
     if value is None:
         return 'None'
     return 'PEM text' if is_pem(value) else repr(os.fspath(value))
 
 
 class _Files:
-    """Paths of what OpenSSL reads from files only; PEM text lies in one for a moment.
+    """Paths for data that OpenSSL reads only from files; PEM text is written to temporary files.
 
-    Only the owner may read these files, and they are gone when the ``with`` block ends.
+    Only the owner may read these files, and they are deleted when the ``with`` block ends.
     """
 
     def __init__(self, *values: Optional[Text]) -> None:
@@ -165,7 +165,7 @@ class _Files:
 
 
 def as_ssl_error(error: KafkaError) -> BaseException:
-    """Return an error of TLS as the ssl.SSLError that 1.x raised, any other as it is."""
+    """Return a TLS error as the ssl.SSLError that 1.x raised, any other error unchanged."""
     if not isinstance(error, TlsError):
         return error
     kind = ssl.SSLCertVerificationError if isinstance(error, TlsCertificateError) else ssl.SSLError
@@ -176,18 +176,17 @@ def as_ssl_error(error: KafkaError) -> BaseException:
 
 
 class TlsClient:
-    """The client's end of one TLS connection: bytes in, bytes out.
+    """The client side of one TLS session, without a socket.
 
-    Arguments: context: what is accepted; server_hostname: the broker's name or address as it was
-    given, before it was looked up.
+    Arguments: context: the SSLContext; server_hostname: the broker's name or address, not resolved.
 
-    A driver gives what arrives to receive(), then calls handshake() until it returns True, then
-    read(); whenever something was called, it sends what outgoing() returns.
+    A driver passes received bytes to receive(), then calls handshake() until it returns True, and
+    read() after that; after each call it sends the bytes that outgoing() returns.
     """
 
     def __init__(self, context: ssl.SSLContext, server_hostname: str) -> None:
         self.host = server_hostname.rstrip('.')
-        self.is_ended = False  # the peer has closed: read() returns nothing more
+        self.is_ended = False  # whether the peer has closed: read() returns b''
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         self._head = b''
@@ -206,11 +205,11 @@ class TlsClient:
 
     @property
     def version(self) -> Optional[str]:
-        """The version agreed on, such as TLSv1.3; None before."""
+        """The negotiated version, such as TLSv1.3; None before the handshake."""
         return self._tls.version()
 
     def receive(self, data: bytes) -> None:
-        """Take what arrived; empty when the peer has closed."""
+        """Add bytes from the peer; b'' if the peer has closed the connection."""
         if len(self._head) < 8:
             self._head += bytes(data[: 8 - len(self._head)])
         if data:
@@ -219,26 +218,26 @@ class TlsClient:
             self._incoming.write_eof()
 
     def outgoing(self) -> bytes:
-        """Return what is to be sent now."""
+        """Return the bytes to send now."""
         return self._outgoing.read()
 
     def handshake(self) -> bool:
-        """Go on with the handshake; True once it is done. Raises TlsError."""
+        """Continue the handshake; return True if it is complete. Raises TlsError."""
         if self._is_open:
             return True
         try:
             self._tls.do_handshake()
         except ssl.SSLWantReadError:
             return False
-        except OSError as error:  # ssl.SSLError is one
+        except OSError as error:  # includes ssl.SSLError
             raise self._failure(error) from error
         self._is_open = True
         return True
 
     def read(self, size: int = READ_BYTES) -> bytes:
-        """Return bytes that can be decrypted now, empty if there are none. Raises TlsError.
+        """Return decrypted bytes; b'' if none are available. Raises TlsError.
 
-        With TLS 1.3 a broker refuses the client's certificate only here.
+        With TLS 1.3 the rejection of the client's certificate is raised here, not by handshake().
         """
         if self.is_ended:
             return b''
@@ -264,13 +263,13 @@ class TlsClient:
             raise self._failure(error) from error
 
     def close(self) -> None:
-        """Say goodbye; outgoing() returns it. The peer's goodbye is not waited for."""
+        """Create a close_notify, which outgoing() returns; do not wait for that of the peer."""
         if not self._is_open:
             return
         try:
             self._tls.unwrap()
         except OSError:
-            pass  # the connection is broken, or the peer says nothing more
+            pass  # the connection is broken, or the peer's close_notify is missing
 
     def _failure(self, error: OSError) -> TlsError:
         if isinstance(error, ssl.SSLCertVerificationError):
@@ -295,7 +294,7 @@ class TlsClient:
         return TlsError(text if self._has_read else text + _BREAKS_OFF)
 
 
-# What a broker says of our certificate by an alert.
+# Alerts of a broker about the client's certificate.
 _SEE = '; see ssl_certfile, and the trust store of the broker'
 _ALERTS = (
     ('CERTIFICATE_REQUIRED', '%s demands a certificate of the client: give ssl_certfile'),
@@ -305,7 +304,7 @@ _ALERTS = (
     ('ALERT_CERTIFICATE_EXPIRED', '%s finds the certificate given expired (ssl_certfile)'),
     ('ALERT_CERTIFICATE_REVOKED', '%s finds the certificate given revoked (ssl_certfile)'),
 )
-# Seen of Kafka 0.10 to 2.8, on Java 17.
+# Observed with Kafka 0.10 to 2.8 on Java 17.
 _BREAKS_OFF = (
     '; so do brokers that demand a certificate of the client, or do not accept the one given: see'
     ' ssl_certfile, and the log of the broker'
@@ -319,7 +318,7 @@ _DISAGREEMENTS = (
     ('NO_SHARED_CIPHER', _NO_CIPHER),
 )
 
-# Codes of OpenSSL's verification.
+# Verification error codes of OpenSSL.
 _NOT_YET_VALID, _EXPIRED, _REVOKED, _NO_CRL = 9, 10, 23, 3
 _SELF_SIGNED, _SELF_SIGNED_IN_CHAIN, _NO_ISSUER, _NO_LEAF_ISSUER = 18, 19, 20, 21
 _WRONG_NAME, _WRONG_ADDRESS = 62, 64
@@ -350,12 +349,12 @@ def _of_verification(error: ssl.SSLCertVerificationError, host: str) -> str:
     return 'the certificate of %s is not accepted: %s' % (host, error.verify_message)
 
 
-# What TLS begins with: an alert or a handshake, of version 3.
+# The content types that a TLS stream may begin with; the major version in the next byte is 3.
 _ALERT, _HANDSHAKE = 21, 22
 
 
 def _stranger(head: bytes) -> Optional[str]:
-    """Say what the first bytes of a peer are, unless they are TLS."""
+    """Describe the first bytes of a peer if they are not TLS; otherwise return None."""
     if not head or (head[0] in (_ALERT, _HANDSHAKE) and head[1:2] in (b'', b'\x03')):
         return None
     if head.startswith(b'HTTP'):

@@ -1,6 +1,6 @@
-"""A TCP connection of the event loop: bytes out, bytes in, awaited where they are not ready.
+"""A TCP connection of the event loop.
 
-Only for turns of its loop. secured.py puts TLS above it.
+Used only by the thread that runs the loop. secured.py adds TLS.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ __all__ = ['SocketOptions', 'Transport', 'open_transport']
 
 Bytes = Union[bytes, bytearray, memoryview]
 
-#: So many bytes are read at once; memory for 128 KiB and more would be mapped again each time.
+#: Bytes per read. malloc() would map and unmap memory for each read of 128 KiB or more.
 READ_BYTES = 120 * 1024
-#: A system call takes so many pieces at most; POSIX promises 16, everybody has 1024.
+#: Maximum number of buffers per sendmsg(). POSIX guarantees 16, all common systems allow 1024.
 MAX_PIECES = 512
 
 _UNDER_WAY = (errno.EINPROGRESS, errno.EWOULDBLOCK, errno.EALREADY, errno.EINTR)
 
 
 class SocketOptions(NamedTuple):
-    """What is set on each socket: sizes of the kernel's buffers in bytes, and any others.
+    """Options set on each socket: sizes of the kernel's buffers in bytes, and others.
 
-    None leaves a size to the system; others are (level, option, value).
+    None keeps the default size of the system; others are (level, option, value).
     """
 
     send_buffer_bytes: Optional[int] = None
@@ -51,7 +51,7 @@ class SocketOptions(NamedTuple):
     others: Tuple[Tuple[int, int, Any], ...] = ((socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),)
 
     def apply(self, sock: socket.socket) -> None:
-        """Set them."""
+        """Set the options on a socket."""
         for level, option, value in self.others:
             sock.setsockopt(level, option, value)
         if self.send_buffer_bytes is not None:
@@ -61,28 +61,28 @@ class SocketOptions(NamedTuple):
 
 
 class SocketLoop(Protocol):
-    """What a transport needs of its loop."""
+    """The part of a loop that a transport uses."""
 
     pending: int
 
     @property
     def poller(self) -> Poller:
-        """What sockets are registered with."""
+        """The selector that sockets are registered with."""
 
     def call_later(self, seconds: float, call: Any, *args: Any) -> Timer:
-        """Call something after so many seconds."""
+        """Schedule a call after a delay in seconds."""
 
     def call_soon(self, call: Any, *args: Any) -> None:
-        """Call something after the caller has returned to the loop."""
+        """Schedule a call after the caller has returned to the loop."""
 
     def forget_transport(self, transport: Transport) -> None:
-        """Let go of a transport that was closed."""
+        """Remove a closed transport."""
 
 
 class Transport:
-    """A connection. All of it is for turns of its loop.
+    """An open TCP connection. Used only by the thread that runs its loop.
 
-    Attributes: peername: host and port of the other end; is_closed; descriptor: of the socket.
+    Attributes: peername: host and port of the peer; is_closed; descriptor: of the socket.
     """
 
     def __init__(self, loop: SocketLoop, sock: socket.socket, address: Address) -> None:
@@ -91,7 +91,7 @@ class Transport:
         self.descriptor = sock.fileno()
         self._loop = loop
         self._sock = sock
-        self._events = 0  # what the poller was asked for
+        self._events = 0  # those registered with the poller
         self._reader: Optional[Waiter[bytes]] = None
         self._on_data: Optional[Callable[[bytes], Any]] = None
         self._on_broken: Optional[Callable[[KafkaConnectionError], Any]] = None
@@ -106,7 +106,10 @@ class Transport:
 
     @property
     def expecting(self) -> bool:
-        """Whether an answer is due, as its sender says: without one no thread waits for it."""
+        """Whether a response is outstanding, set by the sender of requests.
+
+        If no transport expects a response, the background thread need not wait for one.
+        """
         return self._expecting
 
     @expecting.setter
@@ -118,9 +121,9 @@ class Transport:
     # ------------------------------------------------------------ out
 
     def write(self, buffers: Sequence[Bytes]) -> None:
-        """Send what the system takes now, and the rest when it takes it.
+        """Send as much as the socket buffer takes now, and the rest when the socket is writable.
 
-        Raises KafkaConnectionError when the connection has ended.
+        Raises KafkaConnectionError if the connection has ended.
         """
         if self._broken is not None or self.is_closed:
             self._check()
@@ -144,7 +147,7 @@ class Transport:
             self._want(self._events | WRITE)
 
     async def send(self, buffers: Sequence[Bytes]) -> None:
-        """Send everything: returns when the system has taken it. Raises as write()."""
+        """Send everything; return when all bytes are in the socket buffer. Raises as write()."""
         self.write(buffers)
         while self._unsent:
             waiter: Waiter[None] = Waiter()
@@ -153,11 +156,11 @@ class Transport:
 
     @property
     def unsent_bytes(self) -> int:
-        """How many bytes wait for the system to take them."""
+        """The number of bytes that are not in the socket buffer yet."""
         return sum(map(len, self._unsent))
 
     def _send_now(self, pieces: Sequence[Bytes]) -> List[Bytes]:
-        """Return what the system does not take."""
+        """Send without blocking; return the unsent rest."""
         rest = list(pieces)
         while rest:
             try:
@@ -178,7 +181,7 @@ class Transport:
         try:
             rest = self._send_now(list(self._unsent))
         except KafkaConnectionError:
-            return  # those who wait were told
+            return  # _break() has notified the waiters
         self._unsent = deque(map(_view, rest))
         if not rest:
             self._want(self._events & ~WRITE)
@@ -191,7 +194,7 @@ class Transport:
     async def recv(self) -> bytes:
         """Return the next bytes, b'' at the end of the stream.
 
-        Raises KafkaConnectionError when the connection breaks, or is closed meanwhile.
+        Raises KafkaConnectionError if the connection breaks or is closed.
         """
         self._check()
         waiter: Waiter[bytes] = Waiter()
@@ -206,19 +209,19 @@ class Transport:
     def listen(
         self, on_data: Callable[[bytes], Any], on_broken: Callable[[KafkaConnectionError], Any]
     ) -> None:
-        """Call something with whatever comes, b'' at the end of the stream, instead of recv().
+        """Call a function with received bytes, b'' at the end of the stream, in place of recv().
 
-        Nothing is called any more after close(). Arguments: on_broken: called with what recv()
-        would raise when the connection breaks. Raises as recv().
+        Nothing is called after close(). Arguments: on_broken: called with the error that recv()
+        would raise if the connection breaks. Raises as recv().
         """
         self._check()
         self._on_data, self._on_broken = on_data, on_broken
         self._want(self._events | READ)
 
     def receive(self) -> Optional[bytes]:
-        """Return what has come, b'' at the end of the stream, without telling who listens.
+        """Return the received bytes, b'' at the end of the stream, without calling the listener.
 
-        None if nothing has, or the connection is broken, which who listens is told.
+        None if there are none, or if the connection is broken: then on_broken is called.
         """
         try:
             return self._sock.recv(READ_BYTES)
@@ -233,7 +236,7 @@ class Transport:
         if on_data is None and self._reader is not None and not self._reader.done:
             on_data = self._reader.wake
         if on_data is None:
-            self._want(self._events & ~READ)  # until somebody reads: the poller asks each time
+            self._want(self._events & ~READ)  # until the next recv(), or each poll would return it
             return
         data = self.receive()
         if data is not None:
@@ -248,7 +251,7 @@ class Transport:
             self._on_readable()
 
     def _want(self, events: int) -> None:
-        """Ask the poller for these events from now on."""
+        """Change the events that are registered with the poller."""
         if self.is_closed or events == self._events:
             return
         poller = self._loop.poller
@@ -267,7 +270,7 @@ class Transport:
             raise KafkaConnectionError('the connection to %s:%s is closed' % self.peername)
 
     def _break(self, cause: OSError) -> KafkaConnectionError:
-        """Note that the connection has ended, and tell who waits for it."""
+        """Record that the connection is broken, and notify the waiters; return the error."""
         error = KafkaConnectionError(
             'the connection to %s:%s broke: %s' % (*self.peername, cause.strerror or cause)
         )
@@ -290,7 +293,7 @@ class Transport:
             self._loop.call_soon(on_broken, error)
 
     def close(self) -> None:
-        """Close the connection; who waits for it gets KafkaConnectionError."""
+        """Close the connection; waiting coroutines get KafkaConnectionError."""
         if self.is_closed:
             return
         self._want(0)
@@ -301,7 +304,7 @@ class Transport:
         self._fail(KafkaConnectionError('the connection to %s:%s was closed' % self.peername))
 
     def abandon(self) -> None:
-        """Close the socket of a child after a fork; the parent's stays as it is."""
+        """Close the socket in the child of a fork, without effect on the parent's connection."""
         self.is_closed = True
         self._sock.close()
 
@@ -311,7 +314,7 @@ def _view(data: Bytes) -> memoryview:
 
 
 def _unsent_of(pieces: List[Bytes], sent: int) -> List[Bytes]:
-    """Return what is left of the pieces after so many bytes."""
+    """Return the rest of the pieces after `sent` bytes."""
     for position, piece in enumerate(pieces):
         if sent < len(piece):
             rest = pieces[position:]
@@ -327,8 +330,8 @@ async def open_transport(
 ) -> Transport:
     """Connect to an address.
 
-    Raises KafkaConnectionError, with the stage TCP, when it cannot be reached, and
-    KafkaTimeoutError when that is not known after `timeout` seconds.
+    Raises KafkaConnectionError, with the stage TCP, if it cannot be reached, and KafkaTimeoutError
+    if the connection is not established after `timeout` seconds.
     """
     try:
         sock = socket.socket(address.family, socket.SOCK_STREAM)
@@ -358,7 +361,7 @@ async def open_transport(
 async def _connected(
     loop: SocketLoop, sock: socket.socket, address: Address, timeout: float
 ) -> None:
-    """Wait until the system has connected or given up."""
+    """Wait until the socket is connected, or connecting has failed."""
     waiter: Waiter[None] = Waiter()
     late = KafkaTimeoutError(
         '%s:%s did not answer within %.3g seconds' % (*address.sockaddr[:2], timeout)

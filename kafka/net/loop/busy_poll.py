@@ -1,11 +1,11 @@
-"""Adaptive busy-polling: polls briefly for a response before it sleeps in the selector.
+"""Adaptive busy-polling: spin briefly on the socket before blocking in the selector.
 
-To be put to sleep and woken takes as long as a broker nearby takes to respond. Polling has a limit
-(option busy_poll_us); it is left out where responses take longer than that; and before each poll
-the processor is offered to other threads. If one of them takes it for long, this computer is busy:
-then the thread sleeps at once for a while, as a thread that slept gets the processor before those
-that compute. That while grows as long as the computer is busy. Used by the Poller, under the driver
-lock.
+Blocking and being woken takes about as long as a response of a broker nearby. Polling is limited to
+the option busy_poll_us, and skipped if responses usually take longer. The thread yields the
+processor after each poll. If it does not get the processor back within LENT seconds, the machine is
+busy, and the thread blocks at once for a while: the scheduler prefers a thread that has slept to
+threads that compute. This pause grows while the machine stays busy. Used by the Poller, under the
+driver lock.
 """
 
 from __future__ import annotations
@@ -16,24 +16,25 @@ from typing import Any, Callable, List
 
 __all__ = ['BusyPoll']
 
-#: Seconds for which others may take the processor. The time slice of one that computes is longer.
+#: Seconds for which another thread may take the processor. The time slice of a thread that computes
+#: is longer.
 LENT = 0.0005
-#: Seconds, at least and at most, without polling after that.
+#: Shortest and longest pause in seconds, without polling, after the processor was taken for longer.
 SHORTEST, LONGEST = 0.01, 2.0
-#: The factor by which each response in time shortens a pause.
+#: Factor that shortens the pause with each response that polling received.
 LESS = 0.995
-#: The weight of the last response in the average of their times.
+#: Weight of the last response in the moving average of response times.
 PART = 0.125
 
 _give_way = getattr(os, 'sched_yield', None)
 
 
 class BusyPoll:
-    """Polls without sleeping, for a moment, where that pays.
+    """Decides when to poll without blocking, and does it.
 
-    Arguments: longest: seconds of polling in one wait, 0 for none; now: returns seconds that never
-    go back; give_way: offers the processor to others, None where the system has no call for that,
-    which switches polling off.
+    Arguments: longest: limit in seconds of polling in one wait, 0 for no polling; now: a monotonic
+    clock in seconds; give_way: yields the processor; None, where the system has no such call,
+    disables polling.
     """
 
     __slots__ = ('_give_way', '_longest', '_now', '_pause', '_rests_until', '_usual')
@@ -47,7 +48,7 @@ class BusyPoll:
         self._longest = longest if give_way is not None else 0.0
         self._now = now
         self._give_way = give_way
-        self._usual = 0.0  # seconds that an answer takes
+        self._usual = 0.0  # moving average of response times, in seconds
         self._pause = SHORTEST
         self._rests_until = 0.0
 
@@ -58,10 +59,10 @@ class BusyPoll:
         )
 
     def wait(self, ask: Callable[[float, int], List[Any]], seconds: float, most: int) -> List[Any]:
-        """Return what comes: of the last call of ``ask(seconds, most)``, which sleeps so long.
+        """Return the events of the last call of ``ask(seconds, most)``.
 
-        Arguments: ask: sleeps for as many seconds as it is told, none for 0, and returns what has
-        come; seconds: negative for no end.
+        Arguments: ask: blocks for at most `seconds`, not at all for 0, and returns the events;
+        seconds: negative for no limit; most: maximum number of events.
         """
         longest = self._longest
         if not longest:
@@ -71,14 +72,14 @@ class BusyPoll:
             came = self._asked(ask, most, now)
             if came:
                 return came
-            if seconds > 0:  # some of them are over
+            if seconds > 0:  # polling has used some of the time
                 seconds = max(0.0, seconds - (self._now() - now))
         came = ask(seconds, most)
         self._took(self._now() - now)
         return came
 
     def _asked(self, ask: Callable[[float, int], List[Any]], most: int, now: float) -> List[Any]:
-        """Ask again and again; return what comes, nothing if it is time to sleep."""
+        """Poll repeatedly; return the events, or none if it is time to block."""
         begun, end = now, now + self._longest
         while now < end:
             came = ask(0, most)
@@ -96,5 +97,5 @@ class BusyPoll:
         return []
 
     def _took(self, seconds: float) -> None:
-        """Learn how long an answer took. One that takes very long says no more than others."""
+        """Add the time of a response to the average; outliers count as twice the limit."""
         self._usual += PART * (min(seconds, 2 * self._longest) - self._usual)

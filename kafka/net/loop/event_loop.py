@@ -1,7 +1,7 @@
-"""What coroutines and clients use of an event loop.
+"""The interface of an event loop for coroutines and clients.
 
-Loop is the one of clients, on the machine's clock and sockets; the simulation of the tests has one
-on a virtual clock (test/simulation/loop.py).
+Clients use the implementation Loop, with the system's clock and sockets; the simulation in the
+tests has one with a virtual clock (test/simulation/loop.py).
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ T = TypeVar('T')
 
 
 class Pollable(Protocol):
-    """A transport that may be waited for alone."""
+    """A transport for EventLoop.is_only()."""
 
     @property
     def descriptor(self) -> Any:
-        """The descriptor of its socket; None if bytes that were read may be held back in it."""
+        """The descriptor of its socket; None if the transport may buffer bytes that were read."""
 
 
 class EventLoop(Protocol):
-    """Runs coroutines, and lets threads wait for them. Seconds are monotonic, from time()."""
+    """Runs coroutines, and lets threads wait for them. Times are those of time(), in seconds."""
 
     # ------------------------------------------------------------ from any thread
 
     def time(self) -> float:
-        """Return seconds that never go back."""
+        """Return the monotonic time in seconds."""
 
     def wall(self) -> float:
         """Return seconds since the epoch."""
@@ -42,22 +42,22 @@ class EventLoop(Protocol):
         """Start the background thread now, if there is one."""
 
     def runs_here(self) -> bool:
-        """Return True if this is a call of the loop, in which nothing may wait for the loop."""
+        """Return True in a callback of the loop, where a blocking call would wait for itself."""
 
     def call_threadsafe(self, call: Callable[..., Any], *args: Any) -> None:
-        """Call something in the next iteration. Raises IllegalStateError after close()."""
+        """Schedule a call for the next iteration. Raises IllegalStateError after close()."""
 
     def call_lazily(self, call: Callable[..., Any], *args: Any) -> None:
-        """Call something within some milliseconds; cheaper than call_threadsafe()."""
+        """Schedule a call within some milliseconds; cheaper than call_threadsafe()."""
 
     def call_from_finalizer(self, call: Callable[..., Any], *args: Any) -> None:
-        """Call something soon, from a finalizer: takes no lock; does nothing after close()."""
+        """Schedule a call from a finalizer: takes no lock; does nothing after close()."""
 
     def run(self, coroutine: Coroutine[Any, Any, T], timeout: Optional[float]) -> T:
-        """Block until a coroutine is done; return its result, raise its error."""
+        """Block until a coroutine is done; return its result or raise its error."""
 
     def wait(self, done: Any, timeout: Optional[float], begin: Any = None) -> bool:
-        """Block until something has happened; return False after so many seconds."""
+        """Block until `done` is true; return False after `timeout` seconds."""
 
     def close(self, timeout: float = 5.0) -> None:
         """Cancel the coroutines and close the connections."""
@@ -65,34 +65,34 @@ class EventLoop(Protocol):
     # ------------------------------------------------------------ in the thread that runs it
 
     def spawn(self, coroutine: Coroutine[Any, Any, T]) -> Task[T]:
-        """Begin a coroutine; it runs first after the caller has returned to the loop."""
+        """Start a coroutine; its first step runs after the caller has returned to the loop."""
 
     def call_soon(self, call: Callable[..., Any], *args: Any) -> None:
-        """Call something after the caller has returned to the loop."""
+        """Schedule a call after the caller has returned to the loop."""
 
     def call_later(self, seconds: float, call: Callable[..., Any], *args: Any) -> Timer:
-        """Call something after so many seconds."""
+        """Schedule a call after a delay in seconds."""
 
     def take_only(self, call: Callable[[], Any]) -> bool:
-        """Remove a call if it is the only ready one, for a caller that makes it now."""
+        """Remove a call if it is the only scheduled one; the caller then makes it itself."""
 
     def is_only(self, transport: Pollable, until: float) -> bool:
-        """Sleep until anything happens; return True if it is that a transport can be read."""
+        """Block until an event occurs; return True if only this transport has become readable."""
 
     async def sleep(self, seconds: float) -> None:
-        """Return after so many seconds."""
+        """Suspend the coroutine for `seconds`."""
 
     async def within(self, seconds: float, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Return what a coroutine returns. Raises KafkaTimeoutError after so many seconds."""
+        """Return the result of a coroutine. Raises KafkaTimeoutError after `seconds`."""
 
     async def gather(self, *coroutines: Coroutine[Any, Any, T]) -> List[T]:
-        """Run several coroutines at once; return what they return."""
+        """Run several coroutines concurrently; return their results."""
 
     async def resolve(self, host: str, port: int, timeout: float) -> List[Address]:
         """Return all addresses of a host."""
 
     async def blocking(self, function: Callable[[], T], timeout: float, what: str) -> T:
-        """Run a function that blocks in a thread of its own; return what it returns."""
+        """Run a blocking function in a separate thread; return its result."""
 
     async def connect(
         self, address: Address, timeout: float, options: Optional[SocketOptions] = None

@@ -1,7 +1,7 @@
-"""Functions that block, run in short threads of their own while the loop goes on.
+"""Blocking functions in short-lived threads, so that the loop does not block.
 
-Used for look-ups of names (resolver.py) and logins that ask a third party (connect.py). No locks: a
-thread hands its result to the loop by one call.
+Used to resolve names (resolver.py) and for logins that contact a third party (connect.py). No
+locks: a thread passes its result to the loop by one call.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ __all__ = ['Executor', 'Work', 'started']
 
 T = TypeVar('T')
 
-#: Threads at once; there are more calls than that only where all of them hang.
+#: Maximum number of threads. It is reached only if calls hang.
 MAX_THREADS = 16
 
 
 def started(thread: threading.Thread) -> bool:
-    """Start a thread; return False at the end of the program, when 3.12 starts none any more.
+    """Start a thread; return False at interpreter exit, when Python 3.12 refuses to start one.
 
-    Raises RuntimeError when there can be no more threads for another reason.
+    Raises RuntimeError if the thread cannot be started for another reason.
     """
     try:
         thread.start()
     except RuntimeError:
-        # The main thread counts as ended before what is registered with atexit is called, which is
-        # long before sys.is_finalizing().
+        # The main thread counts as ended before atexit functions are called, long before
+        # sys.is_finalizing() is true.
         if threading.main_thread().is_alive() and not sys.is_finalizing():
             raise
         return False
@@ -38,12 +38,12 @@ def started(thread: threading.Thread) -> bool:
 
 
 class Executor:
-    """Runs functions that block for one loop.
+    """Runs blocking functions for one loop.
 
-    Arguments: scheduler: of the loop; call_threadsafe: brings a call to the loop from any thread,
-    and raises IllegalStateError after its end.
+    Arguments: scheduler: of the loop; call_threadsafe: schedules a call in the loop from any
+    thread, and raises IllegalStateError after the loop was closed.
 
-    Attributes: running: how many functions run, for the thread that runs the loop.
+    Attributes: running: the number of running functions; only for the thread that runs the loop.
     """
 
     def __init__(self, scheduler: Scheduler, call_threadsafe: Callable[..., Any]) -> None:
@@ -55,12 +55,13 @@ class Executor:
         return '<Executor running=%d>' % self.running
 
     async def run(self, function: Callable[[], T], timeout: float, what: str) -> T:
-        """Return what a function returns, or raise what it raises.
+        """Return the result of a function, or raise its error.
 
-        Arguments: what: what it does, for errors.
+        Arguments: what: a description of the call for error texts.
 
-        Raises KafkaTimeoutError after `timeout` seconds; the function goes on, and its result is
-        dropped. Raises KafkaConnectionError when too many hang, or there can be no more threads.
+        Raises KafkaTimeoutError after `timeout` seconds; the function keeps running, and its result
+        is dropped. Raises KafkaConnectionError if MAX_THREADS calls hang, or the thread cannot be
+        started.
         """
         if self.running >= MAX_THREADS:
             raise KafkaConnectionError('%d calls hang, %s has to wait' % (self.running, what))
@@ -73,7 +74,7 @@ class Executor:
         except RuntimeError as error:
             raise KafkaConnectionError('%s has no thread: %s' % (what, error)) from error
         if not has_started:
-            return function()  # at exit the caller has nothing else to do meanwhile
+            return function()  # at interpreter exit the loop may block
         self.running += 1
         late = KafkaTimeoutError('%s took longer than %.3g seconds' % (what, timeout))
         timer = self._scheduler.call_later(timeout, answer.fail, late)
@@ -86,11 +87,11 @@ class Executor:
         result, error = None, None
         try:
             result = function()
-        except Exception as raised:  # raised again where the result is awaited
+        except Exception as raised:  # re-raised where the result is awaited
             error = raised
         try:
             self._call_threadsafe(self._take, answer, result, error)
-        except IllegalStateError:  # closed meanwhile: no coroutine waits
+        except IllegalStateError:  # the loop was closed: no coroutine waits
             pass
 
     def _take(self, answer: Waiter[T], result: Any, error: Any) -> None:
@@ -102,7 +103,7 @@ class Executor:
 
 
 class Work:
-    """A function in a thread of its own, for callers without a loop, which check or wait."""
+    """A function in a separate thread, for callers without a loop."""
 
     def __init__(self, function: Callable[[], Any]) -> None:
         self._ended = threading.Event()
@@ -116,20 +117,23 @@ class Work:
     def _run(self, function: Callable[[], Any]) -> None:
         try:
             function()
-        except Exception as raised:  # raised again by check()
+        except Exception as raised:  # re-raised by check()
             self._error = raised
         self._ended.set()
 
     @property
     def is_done(self) -> bool:
-        """Whether it has ended."""
+        """Whether the function has ended."""
         return self._ended.is_set()
 
     def wait(self, seconds: Optional[float]) -> bool:
-        """Wait until it has ended; return True if it has. Arguments: seconds: None for no limit."""
+        """Wait until the function has ended; return False if it has not after `seconds`.
+
+        Arguments: seconds: None for no limit.
+        """
         return self._ended.wait(seconds)
 
     def check(self) -> None:
-        """Raise what the function raised."""
+        """Raise the exception of the function, if there was one."""
         if self._error is not None:
             raise self._error

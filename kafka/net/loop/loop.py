@@ -1,45 +1,45 @@
 """The event loop of one client: coroutines, timers and sockets, run by the threads that wait.
 
-Made by NetworkClient. Tasks and timers are kept by a Scheduler, sockets by a Poller; this class
-decides which thread runs them, and hands the results to the threads that wait. Every client calls
-it from any thread; coroutines use it inside of an iteration (``run_once`` below).
+Created by NetworkClient. Tasks and timers are kept by a Scheduler, sockets by a Poller; this class
+decides which thread runs them, and wakes the threads that wait for results. Clients call it from
+any thread; coroutines use it inside an iteration (``_run_once`` below).
 
-**The driver lock** is held by the thread that runs iterations: it polls, runs timers, runs what is
-ready. An exception from outside, raised by the handler of a signal or by another thread with
-``PyThreadState_SetAsyncExc``, would hit whatever coroutine runs at that moment. So iterations are
-run only where none comes: in the main thread, where signals are postponed meanwhile (signals.py),
-and in the background thread, which no program knows of. A call that blocks in the main thread takes
-the lock if it is free and runs the loop until it has what it waits for, so that a lone
-``send(); get()`` needs no switch of threads. If another thread has the lock, it waits, and is
-woken to take over.
+**The driver lock** is held by the thread that runs iterations: that thread polls, runs timers and
+runs the ready calls. An asynchronous exception, raised by a signal handler or by another thread
+with ``PyThreadState_SetAsyncExc``, would be raised inside an arbitrary coroutine. So iterations run
+only in threads without such exceptions: in the main thread, while signals are postponed
+(signals.py), and in the background thread, which is private to this class. A blocking call in the
+main thread takes the lock if it is free and runs the loop until its condition holds, so that a lone
+``send(); get()`` needs no thread switch. If another thread holds the lock, the call waits, and is
+woken to take over the lock.
 
-**Every other thread** only waits: it leaves the work to the background thread, and sleeps until the
-driver finds that it has what it waits for. An exception that hits it there harms no other: the
-loop holds only a weak reference to a thread that waits, and a call that was brought wakes the
-driver even if its thread is being ended. Threads of programs patched by gevent or eventlet are
-greenlets, in which exceptions are raised where they wait and nowhere else; all of them run
+**Every other thread** only waits: the background thread does the work, and the waiting thread
+sleeps until the driver finds that its condition holds. An exception raised in the waiting thread
+affects no other thread: the loop holds only a weak reference to it, and a call that it has
+scheduled wakes the driver even if the thread is being ended. In programs patched by gevent or
+eventlet threads are greenlets, which get exceptions only where they wait, so all of them run
 iterations. So does any thread if no background thread can be started.
 
-**Interrupted.** An exception that is raised inside of an iteration all the same, in the main thread
-by ``PyThreadState_SetAsyncExc``, may have left anything half done. It is raised to the caller, and
-from then on each call fails with it as the cause (``interrupted_by``); only close() works.
+**Interrupted.** If an exception is nevertheless raised inside an iteration, in the main thread by
+``PyThreadState_SetAsyncExc``, the state may be inconsistent. The exception is raised to the caller,
+and from then on each call fails with it as the cause (``interrupted_by``); only close() works.
 
 **The background thread** runs iterations when no caller does and something is *pending*: calls are
 ready, a timer is due, or a transport expects a response (``pending``). It is started when a caller
-leaves something to be done, or calls without waiting. When callers come that run the loop it gives
-way, for a moment: if none takes the lock, it goes on. When nothing is pending it sleeps, without
-the lock, until the next timer; for as long as anything is connected it checks once a second whether
-a broker has closed the connection.
+returns while something is pending, or schedules a call without waiting. It releases the lock for a
+caller that wants to run the loop, and continues if that caller does not take the lock in time. When
+nothing is pending it sleeps, without the lock, until the next timer; while any socket is open, it
+checks once a second whether a broker has closed the connection.
 
-**Lazy calls** come from programs that send and do not wait. The first one wakes the background
+**Lazy calls** are made by programs that send without waiting. The first one wakes the background
 thread, or ends the poll. For the next 50 ms no thread sleeps for longer than a millisecond, and
-calls that come meanwhile wake no thread: to be woken for each record would cost more than to look.
-Where the caller sends its record itself and waits for the response, the background thread would
-find nothing, and looks every 5 ms (``_quiet_until``).
+further lazy calls wake no thread: a wake-up per record would cost more than polling. If the caller
+sends its record itself and waits for the response, the background thread would find nothing to do,
+so it checks only every 5 ms (``_quiet_until``).
 
-The flags are read and written by several threads without a lock. Each pair that must not miss each
-other does "write, then check": a thread that brings a call appends it and then checks who sleeps; a
-thread that is going to sleep says so and then checks whether there are calls.
+Several threads read and write the flags without a lock. To avoid lost wake-ups, each side writes
+first and then checks: a thread that schedules a call appends it and then checks whether a thread
+sleeps; a thread that is about to sleep sets its flag and then checks whether there are calls.
 """
 
 from __future__ import annotations
@@ -69,52 +69,52 @@ log = logging.getLogger(__name__)
 
 T = TypeVar('T')
 
-#: Seconds that a poll or a rest takes at most while lazy calls come.
+#: Longest poll or sleep in seconds while lazy calls are made.
 NAP = 0.001
-#: The same for a sleep of the background while a caller runs the loop and does what is pending.
+#: The same for the background thread while a caller runs the loop.
 LONG_NAP = 0.005
-#: Seconds for which that goes on after the last of them.
+#: Seconds after the last lazy call for which these limits apply.
 ALERT = 0.05
-#: Seconds between two checks of connections that no request uses.
+#: Seconds between two checks of idle connections.
 HEARTBEAT = 1.0
 #: Seconds after which ready calls no longer have precedence over sockets.
 POLL_AT_LEAST = 0.005
-#: Longest sleep of a primitive. On Windows Ctrl-C does not end one, so it is checked so often.
+#: Longest sleep in one call, in seconds. On Windows Ctrl-C does not interrupt a lock or a poll.
 SLICE = 0.2 if os.name == 'nt' else 3600.0
-#: Seconds for which the background leaves a free lock to a caller that was woken to take it over.
+#: Seconds for which the background thread leaves a free lock to a caller woken to take it over.
 HANDOVER = 0.05
-#: Seconds for which the background waits, at the end, for a thread in the last iteration.
+#: Seconds for which the background thread, at its end, waits for a thread in the last iteration.
 FINISHING = 5.0
-#: Longest time that a call whose timeout is over waits for one iteration of the background.
+#: Longest time in seconds that a call with an expired timeout waits for one background iteration.
 ONE_ITERATION = 0.01
 
 _getpid = os.getpid
 _AT_ONCE = (False,)
 
-#: What a caller that waits wants to be done first, in an iteration. Argument: its deadline.
+#: A call that a waiting thread wants to be made first in an iteration. Argument: its deadline.
 Begin = Callable[[float], Any]
 
-# The kinds of polls, for a thread that may have to end one.
+# The kind of the poll in progress: a thread that schedules a call may have to end it.
 NO_POLL, SHORT_POLL, LONG_POLL = 0, 1, 2
 
 if TYPE_CHECKING:
-    #: What the loop holds of a thread that waits.
+    #: A reference of the loop to a waiting thread.
     Entry = weakref.ReferenceType['WaitingThread']
 else:
     Entry = weakref.ref  # not subscriptable before Python 3.9
 
-#: Longest sleep of a thread that waits; then it checks itself, in case a wake-up was lost.
+#: Longest sleep of a waiting thread in seconds; it then checks itself, in case a wake-up was lost.
 LONGEST_WAIT = 0.2 if os.name == 'nt' else 5.0
 
 
 class WaitingThread:
     """A thread that waits while another one runs the loop.
 
-    Made by the thread that waits, woken by the driver. The loop holds only weak references: the
-    thread may be ended by an exception at any point, and an entry that it left is gone with its
-    frame. Its lock guards nothing and is slept on.
+    Created by the waiting thread, woken by the driver. The loop holds only weak references: the
+    thread may be ended by an exception at any point, and its entry then disappears with its frame.
+    The lock guards no data: the thread sleeps by acquiring it.
 
-    Arguments: done: returns whether the thread has what it waits for; called in any thread.
+    Arguments: done: returns whether the condition of the thread holds; called in any thread.
     """
 
     __slots__ = ('__weakref__', '_lock', 'done')
@@ -125,18 +125,18 @@ class WaitingThread:
         self._lock.acquire()
 
     def sleep(self, seconds: float) -> None:
-        """Sleep until woken, at most so many seconds, and no longer than LONGEST_WAIT."""
+        """Sleep until woken, at most `seconds`, and no longer than LONGEST_WAIT."""
         self._lock.acquire(timeout=max(0.0, min(seconds, LONGEST_WAIT)))
 
     def wake(self) -> None:
-        """End the sleep; the next one, if the thread does not sleep now."""
+        """End the sleep, or the next one if the thread does not sleep now."""
         try:
             self._lock.release()
         except RuntimeError:  # it was woken already
             pass
 
     def is_done(self) -> bool:
-        """Return True if it has what it waits for; on an error too, which its own thread raises."""
+        """Return True if the condition holds, or raises: the waiting thread then gets the error."""
         try:
             return bool(self.done())
         except Exception:
@@ -144,7 +144,7 @@ class WaitingThread:
 
 
 def discard(entries: List[Entry], entry: Entry) -> None:
-    """Remove an entry, which another thread may have removed already."""
+    """Remove an entry, unless another thread has already removed it."""
     try:
         entries.remove(entry)
     except ValueError:
@@ -155,14 +155,15 @@ class Loop:
     """Runs the coroutines of one client.
 
     Arguments: name: of the background thread, as ``<client id>-network-thread``; busy_poll: seconds
-    for which a thread that waits for one response may poll the socket before it sleeps; clock:
-    returns seconds that never go back.
+    for which a thread that waits for one response may poll the socket before it blocks; clock:
+    returns the monotonic time in seconds.
 
-    Attributes: name; pending: how many transports expect a response, which they count themselves;
-    interrupted_by: what was raised inside of an iteration from outside, None if nothing was.
+    Attributes: name; pending: the number of transports that expect a response, which they update
+    themselves; interrupted_by: the asynchronous exception that was raised inside an iteration, or
+    None.
 
-    Making one opens nothing and starts nothing. After a fork each call in the child raises
-    IllegalStateError; the parent goes on.
+    The constructor opens no socket and starts no thread. After a fork each call in the child raises
+    IllegalStateError; the parent is not affected.
     """
 
     def __init__(
@@ -174,10 +175,10 @@ class Loop:
         self.name = name
         self.pending = 0
         self.interrupted_by: Optional[BaseException] = None
-        # Called twenty times for one request, so the function itself and not a method around it.
+        # The function itself, without a method around it: it is called twenty times per request.
         self.time = clock
         self._scheduler = scheduler = Scheduler(clock)
-        # The scheduler's own: what runs for each record goes without a call in between.
+        # Bound methods of the scheduler: calls made for each record need no indirection.
         self.spawn = scheduler.spawn
         self.call_soon = scheduler.call_soon
         self.call_later = scheduler.call_later
@@ -194,31 +195,30 @@ class Loop:
         self._forked = False
         self._closing = False
         self._closed = False
-        # Held by the thread that runs iterations: guards tasks, timers and all that coroutines
-        # touch.
+        # Held by the thread that runs iterations: guards tasks, timers and the state of coroutines.
         self._driver_lock = threading.Lock()
         self._driver: Optional[int] = None  # the thread that holds it
-        self._waiting: List[Entry] = []  # threads
-        self._next_drivers: List[Entry] = []  # those of them that are to run iterations
+        self._waiting: List[Entry] = []  # all waiting threads
+        self._next_drivers: List[Entry] = []  # the waiting threads that want the driver lock
         self._notified_at = 0.0  # when one of those was woken last
-        self._begin: Optional[Tuple[Begin, float]] = None  # for the background to do first
-        self._late: Optional[BaseException] = None  # ended a sleep in the middle of an iteration
-        # Of gevent or eventlet: greenlets take each other's place only where they wait.
+        self._begin: Optional[Tuple[Begin, float]] = None  # first call for the background thread
+        self._late: Optional[BaseException] = None  # exception that ended the sleep of is_only()
+        # Patched by gevent or eventlet: greenlets switch only where they wait.
         self._is_green = not isinstance(threading.get_ident, types.BuiltinFunctionType)
         self._iterations = 0
         self._polling = NO_POLL
         self._polled_at = 0.0
-        self._next_due = math.inf  # as it was when the lock was released
-        self._lazy = False  # a lazy call came
+        self._next_due = math.inf  # time of the next timer when the lock was released
+        self._lazy = False  # a lazy call was made
         self._alert_until = 0.0
-        self._quiet_until = 0.0  # callers send their own records so long
-        # Guards the start of the thread.
-        # Reentrant: while it is started a finalizer may bring a call.
+        self._quiet_until = 0.0  # until then callers send their own records
+        # Guards the start of the thread. Reentrant: a finalizer that runs meanwhile may make a call
+        # that starts it.
         self._thread_lock = threading.RLock()
         self._thread: Optional[threading.Thread] = None
         self._background_wakeup = threading.Lock()  # released to wake the thread
         self._background_wakeup.acquire()
-        self._sleeps_until = 0.0  # of a sleep that calls must end; 0: there is none
+        self._sleeps_until = 0.0  # end of a background sleep that calls must interrupt; 0: none
         _loops.add(self)
 
     def __repr__(self) -> str:
@@ -236,24 +236,25 @@ class Loop:
     # ------------------------------------------------------------ calls from any thread
 
     def call_threadsafe(self, call: Callable[..., Any], *args: Any) -> None:
-        """Call something in the next iteration, from any thread.
+        """Schedule a call for the next iteration, from any thread.
 
-        Raises IllegalStateError after close(), in the child of a fork, and when the loop was
+        Raises IllegalStateError after close(), in the child of a fork, and if the loop was
         interrupted.
         """
         self._check_usable()
         try:
             self._ready.append((call, args))
             self._notify()
-        except BaseException:  # from outside: maybe the call was appended and no thread woken
+        except BaseException:  # asynchronous: the call may be appended without a wake-up
             self._notify()
             raise
 
     def call_from_finalizer(self, call: Callable[..., Any], *args: Any) -> None:
-        """Call something in an iteration of the background thread, from a finalizer.
+        """Schedule a call in the background thread, from a finalizer.
 
-        Python runs finalizers at any place of any thread: this takes no lock, starts nothing and
-        waits for nothing. Without a background thread, as after close(), nothing is called.
+        Python may run finalizers at any point of any thread: this method takes no lock, starts no
+        thread and does not block. It does nothing if there is no background thread, or after
+        close().
         """
         if self._closing or self._forked or self._thread is None or _getpid() != self._pid:
             return
@@ -266,9 +267,9 @@ class Loop:
             pass
 
     def call_lazily(self, call: Callable[..., Any], *args: Any) -> None:
-        """Call something within some milliseconds, from any thread; errors as call_threadsafe().
+        """Schedule a call within some milliseconds, from any thread; errors as call_threadsafe().
 
-        Costs a fraction of a microsecond but for the first one in a while.
+        Costs a fraction of a microsecond, except for the first call after a pause.
         """
         if self._closing or self._forked or self.interrupted_by is not None:
             self._check_usable()
@@ -286,14 +287,14 @@ class Loop:
             raise
 
     def _notify(self) -> None:
-        """End the poll of the driver; wake the background thread if there is no driver."""
+        """End the driver's poll; wake the background thread if no thread is the driver."""
         if self._polling:
             self._poller.wake()
         elif not self._driver_lock.locked():
             self._wake_background()
 
     def runs_here(self) -> bool:
-        """Return True if this is a call of the loop, in which nothing may wait for the loop."""
+        """Return True in a callback of the loop, where a blocking call would wait for itself."""
         return self._driver == threading.get_ident()
 
     def _check_usable(self) -> None:
@@ -313,17 +314,17 @@ class Loop:
     # ------------------------------------------------------------ waiting
 
     def wait(self, done: Any, timeout: Optional[float], begin: Optional[Begin] = None) -> bool:
-        """Block until something has happened; return True if it has.
+        """Block until a condition holds; return False if it does not hold after `timeout`.
 
         Arguments:
-            done: a function without arguments, called again and again and maybe in other threads;
-                or an object with the attribute ``is_done``. It has to change in the loop.
+            done: a function without arguments, called repeatedly and possibly in other threads; or
+                an object with the attribute ``is_done``. Only the loop may make it true.
             timeout: seconds; None for no limit. With 0 one iteration is run if no other thread has
                 the driver lock.
-            begin: called with the deadline in the first iteration, before anything else, if this
-                thread gets the driver lock at once; raises nothing.
+            begin: called with the deadline at the start of the first iteration, in this thread if
+                it gets the driver lock at once; must not raise.
 
-        Raises IllegalStateError in a call of the loop itself, which would wait for itself; after
+        Raises IllegalStateError in a callback of the loop, which would wait for itself; after
         close(); and in the child of a fork.
         """
         ask = done if callable(done) else lambda: done.is_done
@@ -341,7 +342,7 @@ class Loop:
             if self._is_done(ask):
                 return True
         deadline = math.inf if timeout is None else self.time() + timeout
-        # The main thread is where handlers of signals are called.
+        # Only the main thread can postpone the signals that would interrupt an iteration.
         if (
             me == main_ident[0]
             or self._is_green
@@ -351,12 +352,12 @@ class Loop:
         return self._wait_for_others(ask, deadline, begin)
 
     def run(self, coroutine: Coroutine[Any, Any, T], timeout: Optional[float]) -> T:
-        """Run a coroutine from any thread and return what it returns.
+        """Run a coroutine from any thread and return its result.
 
         Arguments: timeout: seconds; None for no limit.
 
-        Raises KafkaTimeoutError after that time, and cancels the coroutine; what the coroutine
-        raises; and as wait().
+        Raises KafkaTimeoutError after that time, and cancels the coroutine; the error of the
+        coroutine; and as wait().
         """
         task: Optional[Task[T]] = None
         try:
@@ -371,7 +372,7 @@ class Loop:
             if task is None:
                 coroutine.close()
                 raise
-            task.asked = True  # by this call: its error is not logged
+            task.asked = True  # this call raises, so the error of the task is not logged
             if not task.done:
                 self._give_up(task)
             raise
@@ -379,18 +380,18 @@ class Loop:
     def _give_up(self, task: Task[Any]) -> None:
         try:
             self.call_threadsafe(self._scheduler.cancel, task)
-        except IllegalStateError:  # closed meanwhile, which cancels those that had begun
+        except IllegalStateError:  # the loop was closed, which cancels tasks that had begun
             if task not in self._scheduler.tasks:
                 task.drop()
 
     def _is_done(self, done: Callable[[], Any]) -> bool:
-        """Return True if something has happened; raise if nothing will happen any more."""
+        """Return True if the condition holds; raise IllegalStateError if the loop has ended."""
         if done():
             return True
         try:
             self._check_usable()
         except IllegalStateError:
-            if done():  # after the check above, and then another thread has closed the loop
+            if done():  # it became true after the check above, before the loop was closed
                 return True
             raise
         return False
@@ -405,7 +406,7 @@ class Loop:
     def _wait_driving(
         self, done: Callable[[], Any], deadline: float, begin: Optional[Begin], me: int
     ) -> bool:
-        """Run the loop until something is done; wait while another thread runs it."""
+        """Run the loop until the condition holds; wait while another thread runs it."""
         has_waited = False
         try:
             while True:
@@ -418,7 +419,7 @@ class Loop:
                     interrupts.end()
                 if done():
                     return True
-                # As _is_done(), without its call: each poll() of a consumer comes here.
+                # Inlined _is_done(): this runs for each poll() of a consumer.
                 if (
                     self._closing or self._forked or self.interrupted_by is not None
                 ) and self._is_done(done):
@@ -428,13 +429,13 @@ class Loop:
                 has_waited, begin = True, None
                 self._wait_for_lock(done, deadline)
         except BaseException:
-            if self._driver == me:  # the exception came before it could release the lock
+            if self._driver == me:  # the exception was raised before the lock was released
                 self._release()
             else:  # or after that, before the next driver was woken
                 self._notify_next_driver()
             raise
         finally:
-            if has_waited:  # maybe it was woken to take over, and does not
+            if has_waited:  # it may have been woken to take over the lock, which it does not
                 self._notify_next_driver()
 
     def _drive(
@@ -445,22 +446,23 @@ class Loop:
         begin: Optional[Begin],
         me: int,
     ) -> bool:
-        """Run the loop until something is done, if no other thread does; release the lock.
+        """Run the loop until the condition holds, unless another thread runs it; release the lock.
 
-        Returns True if it is known to be done.
+        Returns True if the condition holds.
         """
         has_run = False
         held: List[bool] = []
         try:
-            # In one step, so that it is known whether the lock is to be released.
+            # Acquire and record in one step of C code: an asynchronous exception cannot separate
+            # them, so it is known whether the lock has to be released.
             held.extend(map(self._driver_lock.acquire, _AT_ONCE))
             if not held[0]:
                 return False
             self._driver = me
             if begin is not None and not self._closing:
                 self._run_begin(begin, deadline)
-            # It may have happened after the caller checked, in the last iteration of another
-            # thread: nothing would end the poll then.
+            # Check again: if the last iteration of another thread made it true after the caller's
+            # check, nothing would end the poll.
             while not self._closing:
                 if done():
                     return True
@@ -475,7 +477,7 @@ class Loop:
         return False
 
     def _run_begin(self, begin: Begin, until: float) -> None:
-        """Call what a caller wants to be done first; raise what ended a sleep in it."""
+        """Call the `begin` of a waiting thread; raise the exception that ended a sleep in it."""
         try:
             begin(until)
         except BaseException as error:
@@ -486,7 +488,7 @@ class Loop:
             raise late
 
     def _wait_for_lock(self, done: Callable[[], Any], deadline: float) -> None:
-        """Sleep until woken to take over or to check again, if another thread has the lock."""
+        """Sleep, if the lock is not free, until woken to take it over or to check again."""
         waiting = WaitingThread(done)
         entry = Entry(waiting)
         try:
@@ -494,7 +496,7 @@ class Loop:
             self._next_drivers.append(entry)
             if self._driver_lock.locked() and not waiting.is_done():
                 if self._polling and (self._ready or self._driver == self._background_id()):
-                    self._poller.wake()  # which lets the background give way
+                    self._poller.wake()  # so that the background thread releases the lock
                 waiting.sleep(deadline - self.time())
         finally:
             discard(self._next_drivers, entry)
@@ -503,7 +505,7 @@ class Loop:
     def _wait_for_others(
         self, done: Callable[[], Any], deadline: float, begin: Optional[Begin]
     ) -> bool:
-        """Sleep until something is done by other threads that run the loop."""
+        """Sleep until the condition holds; other threads run the loop."""
         waiting = WaitingThread(done)
         entry = Entry(waiting)
         try:
@@ -513,13 +515,13 @@ class Loop:
                 self._ready.append((waiting.wake, ()))
                 left = ONE_ITERATION
             elif begin is None:
-                self._quiet_until = 0.0  # only the background makes lazy calls now
+                self._quiet_until = 0.0  # the background thread has to make the lazy calls now
             else:
                 self._begin = begin, deadline
             self._request_run()
-            # It may have happened before there was an entry.
+            # The condition may have become true before the entry was added.
             while not done():
-                # As _is_done(), without its call: each record that is waited for comes here.
+                # Inlined _is_done(): this runs for each record that is waited for.
                 if (
                     self._closing or self._forked or self.interrupted_by is not None
                 ) and self._is_done(done):
@@ -530,16 +532,16 @@ class Loop:
                 left = deadline - self.time()
                 if left <= 0:
                     return False
-                self._request_run()  # in case it was lost
+                self._request_run()  # in case the last wake-up was lost
             return True
-        except BaseException:  # the calls that were brought are made all the same
+        except BaseException:  # scheduled calls are made even if this thread is ended
             self._request_run()
             raise
         finally:
             discard(self._waiting, entry)
 
     def _request_run(self) -> None:
-        """Let the background run the loop if there is work, for a thread that only waits."""
+        """Wake the thread that runs the loop, for a thread that only waits."""
         if self._ready or self._begin is not None:
             self._notify()
         elif not self._driver_lock.locked():
@@ -558,10 +560,10 @@ class Loop:
             self._driver = None
             self._driver_lock.release()
         if self._closing:
-            self._wake_background()  # a call in the loop has closed it while the background sleeps
+            self._wake_background()  # a callback has closed the loop while that thread sleeps
             self._wake_all()
             return
-        # As _has_pending(), without its call: each record that is waited for comes here.
+        # Inlined _has_pending(): this runs for each record that is waited for.
         has_pending = self._ready or self.pending > 0 or self._begin is not None
         if has_pending or self._next_drivers or self._next_due < self._sleeps_until:
             self._notify_next_driver()
@@ -569,7 +571,7 @@ class Loop:
             self._notify_next_driver()
 
     def _notify_next_driver(self) -> None:
-        """Wake a thread to run the loop, if no thread does."""
+        """Wake a thread to run the loop, unless a thread runs it."""
         if self._driver_lock.locked():
             return
         for entry in list(self._next_drivers):
@@ -591,20 +593,20 @@ class Loop:
     # ------------------------------------------------------------ one iteration
 
     def _run_once(self, deadline: float) -> None:
-        """Poll, run what is due and what is ready, and wake the threads that wait for it."""
+        """Poll, run due timers and ready calls, and wake the threads whose conditions hold."""
         now = self.time()
         if self._lazy:
             self._lazy, self._quiet_until = False, 0.0
             self._alert_until = now + ALERT
         happened: Any = ()
         if not self._ready or now - self._polled_at > POLL_AT_LEAST:
-            happened = self._poll(now, deadline)  # an exception that ends a poll does no harm
+            happened = self._poll(now, deadline)  # outside try: an exception here is harmless
             self._polled_at = now = self.time()
         try:
             for on_ready, events in happened:
                 try:
                     on_ready(events)
-                except Exception:  # as _guarded(), without a call for each
+                except Exception:  # inlined Scheduler._guarded()
                     log.exception('a call of the loop failed: %r', on_ready)
             if self._timers and self._timers[0][0] <= now:
                 self._scheduler.run_timers(now)
@@ -618,21 +620,21 @@ class Loop:
             self._wake_done()
 
     def _mark_interrupted(self, error: BaseException) -> None:
-        """Note that an exception came from outside inside of an iteration; wake all that wait."""
+        """Record an asynchronous exception inside an iteration; wake all waiting threads."""
         if self.interrupted_by is None:
             self.interrupted_by = error
             log.critical('%s cannot go on: %r was raised inside a turn', self.name, error)
         self._wake_all()
 
     def _wake_all(self) -> None:
-        """Let all threads that wait check again: nothing will be done for them any more."""
+        """Wake all waiting threads to check again: the loop has ended."""
         for entry in list(self._waiting):
             waiting = entry()
             if waiting is not None:
                 waiting.wake()
 
     def _wake_done(self) -> None:
-        """Wake the threads that have what they wait for; forget those that an exception ended."""
+        """Wake the threads whose conditions hold; remove those that an exception has ended."""
         for entry in list(self._waiting):
             waiting = entry()
             if waiting is None:
@@ -652,7 +654,7 @@ class Loop:
             seconds = longest
         poller = self._poller
         if not poller.is_open:
-            poller.open()  # a wake-up before that would be lost
+            poller.open()  # before _polling is set: an earlier wake-up would be lost
         self._polling = SHORT_POLL if seconds <= NAP else LONG_POLL
         try:
             if self._ready or self._closing or (self._next_drivers and self._must_give_way()):
@@ -662,11 +664,10 @@ class Loop:
             self._polling = NO_POLL
 
     def is_only(self, transport: Pollable, until: float) -> bool:
-        """Sleep in an iteration until anything happens; return True if a transport can be read.
+        """Block inside an iteration until an event; return True if only this transport is readable.
 
-        False also when anything else is to be done: the next iteration does that, and its poll
-        returns the same. Arguments: transport: one with a descriptor; until: when to stop
-        sleeping.
+        False if anything else has to be done: the next iteration does that, and its poll returns
+        the same events. Arguments: transport: one with a descriptor; until: when to stop waiting.
         """
         timers = self._timers
         if timers and not timers[0][2].waits:
@@ -674,7 +675,7 @@ class Loop:
         if timers and timers[0][0] < until:
             until = timers[0][0]
         self._polled_at = now = self.time()
-        # A caller that waits for its own record needs no other thread that looks.
+        # The caller waits for its own record: the background thread need not check for lazy calls.
         self._quiet_until, self._lazy = now + ALERT, False
         seconds = until - now
         if seconds > SLICE:
@@ -684,7 +685,7 @@ class Loop:
             if self._ready or self._closing or (self._next_drivers and self._must_give_way()):
                 return False
             is_only = self._poller.is_only(transport.descriptor, seconds)
-        except BaseException as error:  # from outside: raised once the iteration is in order
+        except BaseException as error:  # asynchronous: raised when the state is consistent
             self._late, is_only = error, False
         finally:
             self._polling = NO_POLL
@@ -697,17 +698,21 @@ class Loop:
     # ------------------------------------------------------------ the background
 
     def start(self) -> None:
-        """Start the background thread now, before it is needed."""
+        """Start the background thread now instead of when it is needed.
+
+        Raises KafkaConnectionError if the system has no more file descriptors, and
+        IllegalStateError as call_threadsafe().
+        """
         self._check_usable()
         if not self._poller.is_open:
-            self._poller.open()  # raises to the caller where there are no more descriptors
+            self._poller.open()  # here, so that its error is raised to the caller
         self._wake_background()
 
     def _background_id(self) -> Optional[int]:
         return None if self._thread is None else self._thread.ident
 
     def _has_background(self) -> bool:
-        """Return True if there is a background thread, started now if need be."""
+        """Return True if a background thread exists; start it if necessary."""
         if self._thread is None:
             self._wake_background()
         return self._thread is not None
@@ -726,19 +731,20 @@ class Loop:
 
     def _start_thread(self) -> None:
         thread = threading.Thread(target=self._background, name=self.name, daemon=True)
-        if started(thread):  # else the program is about to end: callers run the loop
+        if started(thread):  # otherwise at interpreter exit: callers run the loop
             self._thread = thread
 
     def _background(self) -> None:
         me = threading.current_thread()
         with self._thread_lock:
-            # The thread that started it may have been ended before it assigned self._thread.
+            # An exception may have ended the thread that started this one before it assigned
+            # self._thread.
             if self._thread is not None and self._thread is not me:
                 return
             self._thread = me
         try:
             self._run_background()
-            # Here, and not in the thread that closes the loop, which an exception may end.
+            # Here rather than in the thread that calls close(), which an exception may end.
             if self._driver_lock.acquire(timeout=FINISHING):
                 try:
                     self._close_all()
@@ -752,7 +758,7 @@ class Loop:
         seen = self._iterations
         while not self._closing:
             now = self.time()
-            # Then the thread that brought a lazy call is about to do its work itself.
+            # If so, the thread that made a lazy call is about to do the work itself.
             is_quiet = now < self._quiet_until and self._lazy
             if self._has_work(now) and (
                 self._iterations == seen
@@ -761,7 +767,7 @@ class Loop:
             ):
                 if self._driver_lock.acquire(False):
                     self._drive_in_background()
-            if self._is_over():  # closed by a call in the iteration: nothing would end the sleep
+            if self._is_over():  # closed by a callback: nothing would end the sleep
                 return
             now, seen = self.time(), self._iterations
             if (self._lazy or self._ready) and not is_quiet:
@@ -772,7 +778,7 @@ class Loop:
         return self._closing
 
     def _is_free(self) -> bool:
-        """Return True if the lock is free, and no caller was woken to take it over."""
+        """Return True if the lock is free and no caller waits to take it over."""
         return (
             not self._driver_lock.locked()
             and not self._next_drivers
@@ -788,14 +794,14 @@ class Loop:
         return self._has_pending() or min(self._next_due, self._heartbeat()) < until
 
     def _heartbeat(self) -> float:
-        """Return when the sockets have to be checked next."""
+        """Return when the idle sockets have to be checked next."""
         return self._polled_at + HEARTBEAT if self._poller.sockets else math.inf
 
     def _drive_in_background(self) -> None:
         """Run the loop until nothing is pending or a caller wants the lock."""
         self._driver = threading.get_ident()
         try:
-            deadline = 0.0  # of the first iteration, in which there may be nothing to wait for
+            deadline = 0.0  # the first iteration must not block: maybe nothing is pending
             while not self._closing:
                 if self._begin is not None:
                     (begin, until), self._begin = self._begin, None
@@ -810,7 +816,7 @@ class Loop:
             self._release()
 
     def _background_sleep(self, now: float) -> None:
-        """Sleep until there is work, or until it is time to look for some."""
+        """Sleep until there is work, or until it is time to check for work."""
         if self._next_drivers and not self._driver_lock.locked():
             self._wait_for_next_driver(now)
             return
@@ -818,14 +824,14 @@ class Loop:
             is_long = self._driver_lock.locked() or (now < self._quiet_until and not self._ready)
             self._background_wakeup.acquire(timeout=LONG_NAP if is_long else NAP)
             return
-        # The driver does what is due, and wakes this thread when it releases the lock; so does a
-        # thread that begins to wait.
+        # The driver runs timers and calls while it has the lock, and wakes this thread when it
+        # releases it. A thread that begins to wait wakes this thread too.
         until = now + SLICE
         if self._is_free():
             until = min(until, self._next_due, self._heartbeat())
         self._sleeps_until = until
         try:
-            # The sleep is announced; now check again.
+            # _sleeps_until is set; now check again, see the end of the module's docstring.
             if self._lazy or (self._is_free() and self._is_due_before(until)):
                 return
             self._background_wakeup.acquire(timeout=max(0.0, until - now))
@@ -833,11 +839,11 @@ class Loop:
             self._sleeps_until = 0.0
 
     def _wait_for_next_driver(self, now: float) -> None:
-        """Leave a free lock to a caller that was woken to take it over, for a moment."""
+        """Leave a free lock for at most HANDOVER seconds to a caller woken to take it over."""
         left = self._notified_at + HANDOVER - now
         if left > 0:
             self._background_wakeup.acquire(timeout=left)
-        else:  # an exception may have ended that caller; if not, it comes back
+        else:  # an exception may have ended that caller; if not, it adds itself again
             del self._next_drivers[:]
 
     # ------------------------------------------------------------ for coroutines and transports
@@ -850,15 +856,16 @@ class Loop:
     async def resolve(self, host: str, port: int, timeout: float) -> List[Address]:
         """Return all addresses of a host.
 
-        Raises KafkaConnectionError for a name that is not known, KafkaTimeoutError when that takes
-        longer than `timeout` seconds.
+        Raises KafkaConnectionError for an unknown name, KafkaTimeoutError if that takes longer than
+        `timeout` seconds.
         """
         return await resolve(self._executor, host, port, timeout)
 
     async def blocking(self, function: Callable[[], T], timeout: float, what: str) -> T:
-        """Run a function that blocks in another thread; return what it returns.
+        """Run a blocking function in another thread; return its result.
 
-        Arguments: what: what it does, for errors. Raises what it raises, and as Executor.run().
+        Arguments: what: a description of the call for error texts. Raises the error of the
+        function, and as Executor.run().
         """
         return await self._executor.run(function, timeout, what)
 
@@ -867,15 +874,15 @@ class Loop:
     ) -> Transport:
         """Return a connection to an address.
 
-        Raises KafkaConnectionError when it cannot be reached, KafkaTimeoutError when that is not
-        known after `timeout` seconds.
+        Raises KafkaConnectionError if it cannot be reached, KafkaTimeoutError if the connection is
+        not established after `timeout` seconds.
         """
         transport = await open_transport(self, address, options or SocketOptions(), timeout)
         self._transports[transport] = None
         return transport
 
     def forget_transport(self, transport: Transport) -> None:
-        """Remove a transport that was closed."""
+        """Remove a closed transport."""
         self._transports.pop(transport, None)
 
     # ------------------------------------------------------------ the end
@@ -883,11 +890,11 @@ class Loop:
     def close(self, timeout: float = 5.0) -> None:
         """Cancel all coroutines, close all connections and end the background thread.
 
-        Arguments: timeout: seconds that all of it may take. Coroutines that do not end by then are
+        Arguments: timeout: seconds for all of it. Coroutines that have not ended by then are
         dropped, and a thread that does not end its iteration is not waited for.
 
-        May be called again, from any thread, and from a call of the loop, which closes it after
-        that iteration.
+        May be called more than once, from any thread. A callback of the loop may call it too: the
+        loop is then closed after that iteration.
         """
         if self._forked or self._closed:
             return
@@ -899,28 +906,28 @@ class Loop:
             if not self._closing:
                 cancelled: List[bool] = []
                 self._ready.append((self._cancel_all, (cancelled,)))
-                # Calls that were brought before it may begin tasks as well.
+                # Calls scheduled before _cancel_all() may begin tasks too, so wait for all tasks.
                 self.wait(lambda: cancelled and not self._scheduler.tasks, max(0.0, timeout / 2))
         except IllegalStateError:  # another thread has closed it
             pass
-        except BaseException:  # Ctrl-C: it is closed all the same, without further waiting
+        except BaseException:  # Ctrl-C: close without further waiting
             deadline = 0.0
             raise
         finally:
             self._end(deadline)
 
     def _end(self, deadline: float) -> None:
-        """Run no more iterations, and close what is open, or let the last driver do that."""
+        """Stop the iterations and close everything, or let the last driver do that."""
         self._closing = True
         held: List[bool] = []
         try:
             self._stop_background(max(0.0, deadline - self.time()))
-            # In one step, so that it is known whether the lock is to be released.
+            # In one step of C code, as in _drive().
             held.extend(
                 map(self._driver_lock.acquire, (True,), (max(0.0, deadline - self.time()),))
             )
             if held[0]:
-                self._close_all()  # unless the background has done it
+                self._close_all()  # does nothing if the background thread has done it
         finally:
             if held and held[0]:
                 self._driver_lock.release()
@@ -932,19 +939,19 @@ class Loop:
         cancelled.append(True)
 
     def _close_all(self) -> None:
-        """Close what is open, under the driver lock. May be called again after an exception."""
+        """Close everything, under the driver lock. May be called again after an exception."""
         if self._closed:
             return
         for transport in list(self._transports):
             transport.close()
-            transport.abandon()  # one whose close() an exception has ended
+            transport.abandon()  # in case an earlier close() was ended by an exception
             self._transports.pop(transport, None)
         self._scheduler.drop_all()
         self._poller.close()
         self._closed = True
 
     def _stop_background(self, seconds: float) -> None:
-        """Let the background thread end; wait for that at most so many seconds."""
+        """Let the background thread end; wait for it at most `seconds`."""
         self._poller.wake()
         thread = self._thread
         if thread is None or thread is threading.current_thread():
@@ -954,7 +961,7 @@ class Loop:
             thread.join(seconds)
 
     def abandon(self) -> None:
-        """Let go of everything in the child of a fork: nothing of it may touch the parent's."""
+        """Drop everything in the child of a fork, without effect on the parent's connections."""
         self._forked = True
         self._closing = True
         self._thread = None

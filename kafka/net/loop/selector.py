@@ -1,8 +1,8 @@
-"""The selector of a loop, and a socket pair by which other threads wake it.
+"""The selector of a loop, and the socket pair by which other threads wake it.
 
-Used by Loop under its driver lock, and by the evented KafkaClient; wake() is for any thread and for
-signal handlers. Names of the standard modules are looked up when they are used, so that programs
-patched by gevent or eventlet get their replacements.
+Used by Loop under its driver lock, and by the evented KafkaClient; wake() may be called by any
+thread and by signal handlers. Names of standard modules are looked up at each use, so that programs
+patched by gevent or eventlet get the replacements.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ _EPOLLOUT = getattr(select, 'EPOLLOUT', 4)
 
 
 class Poller:
-    """Waits for sockets and for a wake-up. Nothing is opened before the first register() or poll().
+    """Waits for sockets and wake-ups. Nothing is opened before the first register() or poll().
 
-    Where the selector stands on epoll, epoll is called itself: a selector makes objects of each
-    event, which takes longer than the system call.
+    If the selector uses epoll, epoll is called directly: a selector creates objects for each event,
+    which takes longer than the system call.
 
-    Arguments: busy_poll: seconds for which is_only() may poll before it sleeps.
+    Arguments: busy_poll: seconds for which is_only() may poll before it blocks.
 
-    Attributes: sockets: how many are registered, without the one for waking.
+    Attributes: sockets: the number of registered sockets, without the one for wake-ups.
     """
 
     def __init__(self, busy_poll: float = 0.0) -> None:
         self._busy_poll = BusyPoll(busy_poll)
         self._selector: Optional[selectors.BaseSelector] = None
         self._epoll: Any = None
-        # By descriptor: what is called, and for which events.
+        # By descriptor: the callback, and the events it is registered for.
         self._calls: Dict[int, Tuple[OnReady, int]] = {}
         self._sender: Optional[socket.socket] = None
         self._receiver: Optional[socket.socket] = None
@@ -58,9 +58,9 @@ class Poller:
         return self._selector is not None
 
     def open(self) -> selectors.BaseSelector:
-        """Return the selector, made now if there is none.
+        """Return the selector; create it at the first call.
 
-        Raises KafkaConnectionError where the system has no more descriptors.
+        Raises KafkaConnectionError if the system has no more file descriptors.
         """
         if self._selector is None:
             selector: Optional[selectors.BaseSelector] = None
@@ -83,25 +83,28 @@ class Poller:
         return self._selector
 
     def register(self, sock: socket.socket, events: int, on_ready: OnReady) -> None:
-        """Let poll() return ``on_ready`` with the events when the socket is ready."""
+        """Add a socket: poll() returns ``on_ready`` with the events when the socket is ready."""
         self.open().register(sock, events, on_ready)
         self._calls[sock.fileno()] = on_ready, events
         self.sockets += 1
 
     def modify(self, sock: socket.socket, events: int, on_ready: OnReady) -> None:
-        """Wait for other events of a registered socket."""
+        """Change the events of a registered socket."""
         self.open().modify(sock, events, on_ready)
         self._calls[sock.fileno()] = on_ready, events
 
     def unregister(self, sock: socket.socket) -> None:
-        """Remove a socket, which is still open."""
+        """Remove a socket; before it is closed."""
         if self._selector is not None:
             self._selector.unregister(sock)
             self._calls.pop(sock.fileno(), None)
             self.sockets -= 1
 
     def poll(self, seconds: Optional[float]) -> List[Tuple[OnReady, int]]:
-        """Return what is ready, after at most so many seconds; None for no limit."""
+        """Return (callback, events) of the ready sockets, after at most `seconds`.
+
+        None is for no limit.
+        """
         selector = self._selector or self.open()
         if self._epoll is None:
             return [(key.data, events) for key, events in selector.select(seconds)]
@@ -113,16 +116,16 @@ class Poller:
             on_ready, wanted = known
             if flags == _EPOLLIN:
                 happened.append((on_ready, READ))
-            else:  # an error of the socket shows when it is read or written
+            else:  # a socket error is raised by the next read or write
                 events = (READ if flags & ~_EPOLLOUT else 0) | (WRITE if flags & ~_EPOLLIN else 0)
                 happened.append((on_ready, events & wanted))
         return happened
 
     def is_only(self, descriptor: int, seconds: Optional[float]) -> bool:
-        """Sleep as poll(); return True if this socket can be read and nothing else is ready.
+        """Block like poll(); return True if this socket is readable and no other one is ready.
 
-        The next poll() returns the same events. With epoll it may poll for a moment before it
-        sleeps (busy_poll.py). Arguments: descriptor: of a socket.
+        The next poll() returns the same events. With epoll it may busy-poll before it blocks
+        (busy_poll.py). Arguments: descriptor: of a registered socket.
         """
         selector = self._selector or self.open()
         if self._epoll is not None:
@@ -133,14 +136,14 @@ class Poller:
         ]
 
     def wake(self) -> None:
-        """End a poll, from any thread or signal handler; the next one if no poll is under way."""
+        """End the poll in progress, or the next one; for any thread or signal handler."""
         sender = self._sender
         if sender is not None:
             try:
                 sender.send(b'\0')
-            except BlockingIOError:  # thousands of wake-ups are in the socket already
+            except BlockingIOError:  # the socket buffer is full of wake-ups
                 pass
-            except OSError:  # closed meanwhile: no poll follows
+            except OSError:  # closed by another thread: no poll follows
                 pass
 
     def _on_woken(self, events: Any) -> None:
@@ -151,7 +154,7 @@ class Poller:
             pass
 
     def close(self) -> None:
-        """Close what was opened. In a child after a fork this touches nothing of the parent's."""
+        """Close everything. In the child of a fork this does not affect the parent."""
         for each in (self._epoll, self._selector, self._sender, self._receiver):
             if each is not None:
                 each.close()
@@ -161,15 +164,15 @@ class Poller:
 
 
 def _rounded(seconds: Optional[float]) -> float:
-    """Return seconds for epoll, rounded up to milliseconds as selectors do.
+    """Return seconds for epoll, rounded up to milliseconds, as selectors does.
 
-    Rounded down, it would return before the time, without an event.
+    Rounded down, epoll would return before the timeout, without an event.
     """
     return -1 if seconds is None else math.ceil(seconds * 1e3) * 1e-3 if seconds > 0 else 0
 
 
 def _epoll_of(selector: Any) -> Any:
-    """Return the epoll of a selector; None for a selector of another kind."""
+    """Return an epoll object on the descriptor of a selector; None for other kinds of selectors."""
     if type(selector) is not getattr(selectors, 'EpollSelector', None):
         return None
     return select.epoll.fromfd(os.dup(selector.fileno()))

@@ -1,14 +1,15 @@
-"""Signals in a thread that runs a loop: handled after the driver lock was released.
+"""Postponed signal handling while the main thread runs a loop.
 
-Python runs the handler of a signal between any two byte codes of the main thread. What it raises,
-such as the KeyboardInterrupt of Ctrl-C, would hit whatever coroutine is running: that of another
-connection, or in the middle of a change to the accumulator; and what it calls, such as the flush()
-of a program that is told to end, would wait for the loop that it interrupts. So for as long as the
-main thread runs a loop, another handler is set that notes the signal and ends the poll; the
-program's own is called after the lock was released.
+Python runs signal handlers between any two bytecodes of the main thread. An exception of a handler,
+such as the KeyboardInterrupt of Ctrl-C, would be raised inside an arbitrary coroutine, for example
+in the middle of a change to the accumulator. A blocking call in a handler, such as flush() on
+SIGTERM, would wait for the loop that it interrupts. So while the main thread runs a loop, its
+handlers are replaced by one that records the signal and ends the poll; the handlers of the program
+are called after the driver lock was released.
 
-Greenlets are all in the main thread, whatever threading says, and several may run their loops at
-once, and end in any order. One handler serves all of them; the one that began last gets the signal.
+All greenlets run in the main thread, whatever threading reports, and several may run their loops at
+the same time and end in any order. One handler serves all of them: the loop that was started last
+gets the signal.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 __all__ = ['Interrupts', 'main_ident']
 
-# Those of the module signal make enumerations at each call: 6 us, where these take 0.2.
+# The functions of the module signal create enumerations at each call: 6 us instead of 0.2 us.
 _plain = getattr(signal, '_signal', signal)
 _get: Callable[[int], Any] = _plain.getsignal
 _set: Callable[[int, Any], Any] = _plain.signal
-# The signals that programs handle, if this system has them.
+# The signals that programs commonly handle, if the system has them.
 _NUMBERS = tuple(
     int(getattr(signal, name))
     for name in 'SIGINT SIGTERM SIGHUP SIGQUIT SIGBREAK SIGALRM SIGUSR1 SIGUSR2'.split()
@@ -36,27 +37,27 @@ _NUMBERS = tuple(
 
 
 class Interrupts:
-    """Postpones signals between begin() and end(); for any thread, of use in the main one.
+    """Postpones signals between begin() and end(). Has an effect in the main thread only.
 
-    Arguments: wake: ends a poll; called by the handler.
+    Arguments: wake: ends the poll; called by the signal handler.
     """
 
     __slots__ = ('__weakref__', '_frames', '_own', '_wake')
 
     def __init__(self, wake: Callable[[], None]) -> None:
         self._wake = wake
-        self._frames: Dict[int, Optional[FrameType]] = {}  # of the signals that came
+        self._frames: Dict[int, Optional[FrameType]] = {}  # of postponed signals, by number
         self._own = weakref.ref(self)
 
     @property
     def is_due(self) -> bool:
-        """Whether a signal came whose handler is still to be called."""
+        """Whether a signal was postponed whose handler has not been called yet."""
         return bool(self._frames)
 
     def begin(self) -> None:
         """Replace the handlers of the program, if this is the main thread.
 
-        What one of them raises meanwhile is raised to the caller, which calls end() all the same.
+        A handler that runs during this call may raise: the caller has to call end() even then.
         """
         if _ident() != main_ident[0] and 'greenlet' not in sys.modules:
             return
@@ -64,36 +65,36 @@ class Interrupts:
         if handlers != _seen[0]:
             _seen[:] = handlers, _handled(handlers)
         for number, handler in _seen[1]:
-            # All before the handler is set: the signal, or another one, may come at once.
+            # Set everything up before the handler: the signal, or another one, may come at once.
             if handler is not _note:
                 _programs[number] = handler
             if self._own not in _standing:
                 _standing.append(self._own)
             try:
                 _set(number, _note)
-            except ValueError:  # not the main thread for Python, whatever threading says
+            except ValueError:  # not the main thread of the interpreter, whatever threading reports
                 _standing.remove(self._own)
                 return
 
     def end(self) -> None:
-        """Put the handlers back; call those whose signals came. Raises what they raise."""
+        """Restore the handlers and call those of postponed signals. Raises what they raise."""
         if self._own not in _standing:
             return
         try:
             _standing.remove(self._own)
-            if _standing:  # a call that an exception has kept from its end() is gone
+            if _standing:  # remove those that an exception kept from calling end()
                 _standing[:] = [each for each in _standing if each() is not None]
             if not _standing:
                 _put_back()
             if self._frames:
                 self._tell(_programs.copy())
-        except BaseException:  # the handler of another signal may raise meanwhile
+        except BaseException:  # the handler of another signal may raise during this
             if self._frames:
                 self._tell(_programs.copy())
             raise
 
     def _tell(self, handlers: Dict[int, Any]) -> None:
-        """Call each handler that is due, also after one that raises."""
+        """Call the handlers of all postponed signals, even if one raises."""
         while self._frames:
             number, frame = self._frames.popitem()
             try:
@@ -103,13 +104,13 @@ class Interrupts:
                 raise
 
     def note(self, number: int, frame: Optional[FrameType]) -> None:
-        """Take note of a signal, and end the poll."""
+        """Record a signal, and end the poll."""
         self._frames[number] = frame
         self._wake()
 
 
 def _handled(handlers: List[Any]) -> List[Tuple[int, Any]]:
-    """Return the signals that are neither ignored, left to the system, nor of another language."""
+    """Return signals with a Python handler: not ignored, not default, not set by C code."""
     return [
         (number, handler)
         for number, handler in zip(_NUMBERS, handlers)
@@ -118,15 +119,15 @@ def _handled(handlers: List[Any]) -> List[Tuple[int, Any]]:
 
 
 _ident = threading.get_ident
-#: The identifier of the main thread, which is where handlers are called.
+#: The identifier of the main thread, where Python calls signal handlers.
 main_ident = [threading.main_thread().ident]
 
 
-#: The handlers of all signals as they were last found, and those of them that are replaced.
+#: The handlers of all signals at the last begin(), and those of them that are replaced.
 _seen: List[Any] = [None, []]
-#: The Interrupts objects that postpone signals now, in the order of begin().
+#: The active Interrupts objects, in the order of begin().
 _standing: List[weakref.ref[Interrupts]] = []
-#: The handlers of the program that are replaced, or were last.
+#: The handlers of the program that are, or were last, replaced.
 _programs: Dict[int, Any] = {}
 
 
@@ -136,20 +137,20 @@ def _note(number: int, frame: Optional[FrameType]) -> None:
         if interrupts is not None:
             interrupts.note(number, frame)
             return
-    # A program that sets handlers in between has put this one back, or a call was kept from its
-    # end() by an exception.
+    # No Interrupts is active: the program has saved and restored this handler, or an exception kept
+    # a call from its end().
     _programs[number](number, frame)
 
 
 def _put_back() -> None:
-    """Let the program's handlers be called again."""
+    """Restore the handlers of the program."""
     for number, handler in _programs.items():
-        if _get(number) is _note:  # else the program has set another one meanwhile
+        if _get(number) is _note:  # otherwise the program has set another one
             _set(number, handler)
 
 
 def _after_fork() -> None:
-    """Put the handlers back in the child of a fork, where no loop would call them."""
+    """Restore the handlers in the child of a fork, where no loop would call them."""
     main_ident[0] = threading.main_thread().ident
     if _standing:
         _standing.clear()

@@ -1,12 +1,12 @@
-"""Coroutines, what they wait for, and timers: the part of an event loop without clock and thread.
+"""Tasks, awaitables, timers and the scheduler: the part of an event loop without clock and threads.
 
 Used by every coroutine of the clients, and run by the loops: kafka.net.loop.loop.Loop, the manual
-loops of the tests and the simulation's. All of it is used by one thread at a time, the one that
-runs the loop, but for ``Scheduler.ready``, which any thread may append to.
+loops of the tests and that of the simulation. Everything is used by one thread at a time, the one
+that runs the loop, except for ``Scheduler.ready``, which any thread may append to.
 
-A coroutine runs until it awaits something that is not ready. Cancelling raises TaskCancelled in it,
-which is no Exception, so that ``except KafkaError`` and ``except Exception`` let it pass; a caller
-that awaits a cancelled task gets Cancelled, which is a KafkaError.
+A coroutine runs until it awaits something that is not ready. Cancelling raises TaskCancelled in it.
+TaskCancelled is a BaseException, so that ``except KafkaError`` and ``except Exception`` do not
+catch it; a caller that awaits a cancelled task gets Cancelled, which is a KafkaError.
 """
 
 from __future__ import annotations
@@ -41,22 +41,23 @@ log = logging.getLogger(__name__)
 T = TypeVar('T')
 E = TypeVar('E', bound=BaseException)
 
-#: How many causes of an error are looked at: they may go round in a circle.
+#: Maximum number of causes of an error that are followed: they may form a cycle.
 _MOST_CAUSES = 10
-#: From so many timers on those that were cancelled are looked for.
+#: Number of timers from which on cancelled ones are removed from the heap.
 CLEAN_AT = 1024
 
 
 class TaskCancelled(BaseException):
-    """Raised inside a coroutine that was cancelled; to be passed on."""
+    """Raised inside a coroutine that is cancelled; the coroutine must not suppress it."""
 
 
 class Waiter(Generic[T]):
-    """Parks one coroutine until it is woken with a value or an error; the first one counts.
+    """Suspends one coroutine until it is woken with a value or an error; only the first counts.
 
-    Awaited after that it returns or raises at once. Only the thread that runs the loop wakes it.
+    If awaited after that, it returns or raises at once. May be woken only by the thread that runs
+    the loop.
 
-    Attributes: done: whether it was woken; task: the one that waits, which the task itself keeps.
+    Attributes: done: whether it was woken; task: the waiting task, set by the task itself.
     """
 
     __slots__ = ('_error', '_value', 'done', 'task')
@@ -71,11 +72,11 @@ class Waiter(Generic[T]):
         return '<Waiter %s>' % ('done' if self.done else 'pending')
 
     def wake(self, value: Any = None) -> bool:
-        """Let the coroutine go on with a value. Returns False if it was woken before."""
+        """Resume the coroutine with a value. Returns False if it was woken before."""
         return self._finish(value, None)
 
     def fail(self, error: BaseException) -> bool:
-        """Let the coroutine go on with an error. Returns False if it was woken before."""
+        """Resume the coroutine with an error. Returns False if it was woken before."""
         return self._finish(None, error)
 
     def _finish(self, value: Any, error: Optional[BaseException]) -> bool:
@@ -109,18 +110,18 @@ class Event:
         return '<Event %s, %d wait>' % ('set' if self.is_set else 'clear', len(self._waiters))
 
     def set(self) -> None:
-        """Raise the flag, and let all coroutines go on that wait for it."""
+        """Set the flag, and resume all coroutines that wait for it."""
         self.is_set = True
         waiters, self._waiters = self._waiters, []
         for waiter in waiters:
             waiter.wake()
 
     def clear(self) -> None:
-        """Lower the flag."""
+        """Clear the flag."""
         self.is_set = False
 
     async def wait(self) -> None:
-        """Return once the flag is up."""
+        """Return when the flag is set."""
         if self.is_set:
             return
         waiter: Waiter[None] = Waiter()
@@ -133,9 +134,9 @@ class Event:
 
 
 class Timer:
-    """A call that waits for its time; ``cancel()`` is allowed always.
+    """A scheduled call; ``cancel()`` may be called at any time.
 
-    Attributes: waits: whether it was neither run nor cancelled; when.
+    Attributes: waits: True until it was run or cancelled; when: its time.
     """
 
     __slots__ = ('_args', '_call', 'waits', 'when')
@@ -150,7 +151,7 @@ class Timer:
         return '<Timer at %.3f%s>' % (self.when, '' if self.waits else ', over')
 
     def cancel(self) -> None:
-        """Forget the call."""
+        """Drop the call."""
         self._call, self._args, self.waits = None, (), False
 
     def run(self) -> None:
@@ -162,19 +163,19 @@ class Timer:
 
 
 class TimerLoop(Protocol):
-    """What an Alarm uses of a loop."""
+    """The part of a loop that an Alarm uses."""
 
     def time(self) -> float:
-        """Return seconds that never go back."""
+        """Return the monotonic time in seconds."""
 
     def call_later(self, seconds: float, call: Callable[..., Any], *args: Any) -> Timer:
-        """Call something after so many seconds."""
+        """Schedule a call after a delay in seconds."""
 
 
 class Alarm:
-    """One timer for many times: its call is made at the earliest that was set.
+    """A timer that is set repeatedly: the call is made once, at the earliest time that was set.
 
-    The call sets the next time. Arguments: loop; call: what is called.
+    The call then sets the next time. Arguments: loop; call: the function to call.
     """
 
     __slots__ = ('_call', '_loop', '_timer')
@@ -185,7 +186,7 @@ class Alarm:
         self._timer: Optional[Timer] = None
 
     def set(self, when: float) -> None:
-        """Make the call then, or before; an infinite time sets nothing."""
+        """Make the call at this time, unless an earlier one is set; infinity sets nothing."""
         timer = self._timer
         if timer is not None and timer.waits:
             if timer.when <= when:
@@ -195,15 +196,15 @@ class Alarm:
             self._timer = self._loop.call_later(max(0.0, when - self._loop.time()), self._call)
 
     def cancel(self) -> None:
-        """Make no call; a time may be set again."""
+        """Cancel the call; a time may be set again."""
         if self._timer is not None:
             self._timer.cancel()
 
 
 class Task(Generic[T]):
-    """A coroutine on its way. Await it for its result; ``cancel()`` ends it early.
+    """A running coroutine. Await it for its result; ``cancel()`` ends it early.
 
-    Attributes: done; asked: whether the outcome was asked for, else an error is logged; name: of
+    Attributes: done; asked: whether the outcome was retrieved: if not, an error is logged; name: of
     the coroutine, for logs.
     """
 
@@ -248,14 +249,14 @@ class Task(Generic[T]):
 
     @property
     def exception(self) -> Optional[BaseException]:
-        """What it ended with, if that was an error."""
+        """The error of the coroutine; None if it succeeded or has not ended."""
         self.asked = True
         return self._error
 
     def result(self) -> T:
-        """Return what the coroutine returned, or raise what it raised.
+        """Return the result of the coroutine, or raise its error.
 
-        Raises Cancelled if it was cancelled, IllegalStateError while it runs.
+        Raises Cancelled if it was cancelled, IllegalStateError if it has not ended.
         """
         self.asked = True
         if not self.done:
@@ -265,7 +266,7 @@ class Task(Generic[T]):
         return cast(T, self._value)
 
     def add_done_callback(self, call: Callable[[Task[T]], Any]) -> None:
-        """Call something with the task when it is done, in the loop; at once if it is."""
+        """Call a function with the task in the loop when it is done; at once if it is done now."""
         self.asked = True
         if self.done:
             call(self)
@@ -275,8 +276,8 @@ class Task(Generic[T]):
     def cancel(self) -> bool:
         """Raise TaskCancelled where the coroutine waits. Returns False if it is done.
 
-        Only for the thread that runs the loop. A coroutine that is running gets it when it waits
-        next.
+        Only for the thread that runs the loop. If the coroutine is running, TaskCancelled is raised
+        where it waits next.
         """
         if self.done:
             return False
@@ -294,12 +295,12 @@ class Task(Generic[T]):
         return self.result()
 
     def resume(self) -> None:
-        """Let the coroutine go on soon: what it waited for has come."""
+        """Schedule the next step of the coroutine: its waiter was woken."""
         self._parked = None
         self._scheduler.call_soon(self.step)
 
     def step(self) -> None:
-        """Let the coroutine run until it waits for something."""
+        """Run the coroutine until it waits for something."""
         if self.done or self._running:
             return
         self._running = True
@@ -313,11 +314,11 @@ class Task(Generic[T]):
             self._finish(stop.value, None)
         except TaskCancelled:
             self._finish(None, Cancelled('%s was cancelled' % self.name))
-        except KafkaError as error:  # raised again by result(), or kept for logs
+        except KafkaError as error:  # re-raised by result(), or kept for logs
             self._finish(None, without_frames(error))
         except Exception as error:
             self._finish(None, error)
-        except BaseException as error:  # the process is to end, or a signal's handler raised
+        except BaseException as error:  # SystemExit, or an exception of a signal handler
             self._finish(None, Cancelled('%s was ended by %r' % (self.name, error)))
             raise
         else:
@@ -341,31 +342,31 @@ class Task(Generic[T]):
             self._scheduler.call_soon(call, self)
 
     def drop(self) -> None:
-        """End at once, without a chance to await anything: the loop is being closed."""
+        """Close the coroutine, which cannot await anything any more: the loop is being closed."""
         self.done = True
         self._error = Cancelled('%s was left behind' % self.name)
-        if self._running:  # it is itself that ends the loop, and cannot be closed
+        if self._running:  # this coroutine closes the loop; a running one cannot be closed
             return
         try:
             self._coroutine.close()
-        except Exception:  # what it does on its way out must not keep the others from ending
+        except Exception:  # an error in its finally blocks must not keep the others from ending
             log.exception('%s failed while it was left behind', self.name)
 
 
 #: A call and its arguments.
 Call = Tuple[Callable[..., Any], Tuple[Any, ...]]
-#: Timers in a heap; the number keeps those of one time in the order in which they were set.
+#: A heap of timers; the number keeps timers of equal time in the order in which they were set.
 Timers = List[Tuple[float, int, Timer]]
 
 
 class Scheduler:
-    """Tasks, timers and ready calls in their order, for the one thread that runs the loop.
+    """Keeps tasks, timers and ready calls in order, for the thread that runs the loop.
 
-    Arguments: time: returns seconds that never go back.
+    Arguments: time: returns the monotonic time in seconds.
 
-    Attributes: ready: the calls to make next, which any thread may append to; timers: a heap, one
-    list for as long as the loop is in use; tasks: those that have begun and are not done, in the
-    order in which they began; time.
+    Attributes: ready: the calls to make next, which any thread may append to; timers: a heap, the
+    same list object as long as the loop is in use; tasks: those that have begun and are not done,
+    in the order in which they began; time.
     """
 
     def __init__(self, time: Callable[[], float]) -> None:
@@ -382,26 +383,26 @@ class Scheduler:
     # ------------------------------------------------------------ for coroutines
 
     def spawn(self, coroutine: Coroutine[Any, Any, T]) -> Task[T]:
-        """Begin a coroutine; it runs first after the caller has returned to the loop."""
+        """Start a coroutine; its first step runs after the caller has returned to the loop."""
         task = Task(self, coroutine)
         self.tasks[task] = None
         self.call_soon(task.step)
         return task
 
     def call_soon(self, call: Callable[..., Any], *args: Any) -> None:
-        """Call something after the caller has returned to the loop."""
+        """Schedule a call after the caller has returned to the loop."""
         self.ready.append((call, args))
 
     def take_only(self, call: Callable[[], Any]) -> bool:
-        """Remove a call if it is the only ready one, for a caller that makes it now."""
+        """Remove a call if it is the only scheduled one; the caller then makes it itself."""
         ready = self.ready
         if len(ready) == 1 and ready[0][0] == call:
-            ready.popleft()  # others only append
+            ready.popleft()  # safe: other threads only append
             return True
         return False
 
     def call_later(self, seconds: float, call: Callable[..., Any], *args: Any) -> Timer:
-        """Call something after so many seconds; those of one time in the order they were given."""
+        """Schedule a call after a delay in seconds; calls of equal time are made in order."""
         timer = Timer(self.time() + max(0.0, seconds), call, args)
         self._timers_made += 1
         heapq.heappush(self.timers, (timer.when, self._timers_made, timer))
@@ -412,7 +413,7 @@ class Scheduler:
         return timer
 
     async def sleep(self, seconds: float) -> None:
-        """Return after so many seconds."""
+        """Suspend the coroutine for `seconds`."""
         waiter: Waiter[None] = Waiter()
         timer = self.call_later(seconds, waiter.wake)
         try:
@@ -421,8 +422,9 @@ class Scheduler:
             timer.cancel()
 
     async def within(self, seconds: float, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Return what the coroutine returns. Raises KafkaTimeoutError, and cancels it, if that
-        takes longer than so many seconds.
+        """Return the result of a coroutine.
+
+        Raises KafkaTimeoutError, and cancels the coroutine, if it takes longer than `seconds`.
         """
         task = self.spawn(coroutine)
         expired: Waiter[None] = Waiter()
@@ -443,9 +445,9 @@ class Scheduler:
             task.cancel()
 
     async def gather(self, *coroutines: Coroutine[Any, Any, T]) -> List[T]:
-        """Run all at once; return what they return, in their order, when all are done.
+        """Run several coroutines concurrently; return their results, in their order.
 
-        Raises what the first of them raised that did; the others are cancelled.
+        If coroutines fail, raises the error of the first of them in order, and cancels the others.
         """
         tasks = [self.spawn(each) for each in coroutines]
         try:
@@ -458,54 +460,54 @@ class Scheduler:
     # ------------------------------------------------------------ for the loop that runs it
 
     def begin(self, task: Task[Any]) -> None:
-        """Take on a task that was made elsewhere, and let it run until it waits."""
+        """Add a task that another thread has created, and run it until it waits."""
         self.tasks[task] = None
         task.step()
 
     def cancel(self, task: Task[Any]) -> None:
-        """Cancel a task, also one that begin() was never called with."""
+        """Cancel a task, even if begin() was not called for it."""
         if task in self.tasks:
             task.cancel()
         elif not task.done:
             task.drop()
 
     def next_time(self) -> Optional[float]:
-        """Return when the next timer is due, None if there is none."""
+        """Return the time of the next timer, None without timers; drop cancelled ones before it."""
         timers = self.timers
         while timers and not timers[0][2].waits:
             heapq.heappop(timers)
         return timers[0][0] if timers else None
 
     def run_timers(self, now: float) -> None:
-        """Run what was due up to a time."""
+        """Run the timers that are due at a time."""
         timers = self.timers
         while timers and timers[0][0] <= now:
             timer = heapq.heappop(timers)[2]
             self._guarded(timer.run, ())
 
     def run_ready(self) -> None:
-        """Run what is ready now, and not what becomes ready by that."""
+        """Make the calls that are ready now, but not those that become ready while they run."""
         ready = self.ready
         for _ in range(len(ready)):
             call, args = ready.popleft()
             try:
                 call(*args)
-            except Exception:  # as _guarded(), without a call for each
+            except Exception:  # inlined _guarded()
                 log.exception('a call of the loop failed: %r', call)
 
     def _guarded(self, call: Callable[..., Any], args: Tuple[Any, ...]) -> None:
         try:
             call(*args)
         except Exception:
-            # No caller would get it, and the other calls have to be made.
+            # No caller could handle the error, and the other calls have to be made.
             log.exception('a call of the loop failed: %r', call)
 
     def forget(self, task: Task[Any]) -> None:
-        """Remove a task that is done."""
+        """Remove a finished task."""
         self.tasks.pop(task, None)
 
     def drop_all(self) -> None:
-        """End and forget everything."""
+        """Close all coroutines, and remove all tasks, calls and timers."""
         for task in list(self.tasks):
             self.tasks.pop(task, None)
             task.drop()
@@ -513,10 +515,10 @@ class Scheduler:
         self.timers.clear()
 
     def abandon(self) -> Tuple[Dict[Task[Any], None], Deque[Call], Timers]:
-        """Begin without any task, call or timer; return the old ones, of which nothing was ended.
+        """Replace tasks, calls and timers by empty ones; return the old ones unchanged.
 
-        For the child of a fork: a coroutine that is dropped runs its ``finally`` blocks, which
-        belong to the parent.
+        For the child of a fork. The caller keeps the old ones alive: a coroutine that is collected
+        runs its ``finally`` blocks, which only the parent may do.
         """
         old = self.tasks, self.ready, self.timers
         self.tasks, self.ready, self.timers = {}, deque(), []
@@ -524,11 +526,11 @@ class Scheduler:
 
 
 def without_frames(error: E) -> E:
-    """Return an error without tracebacks, nor those of its causes.
+    """Remove the tracebacks of an error and its causes; return the error.
 
-    Errors of connections are kept for as long as the client lives. The frames in a traceback
-    include those of the caller that ran the loop, and would keep it, the client and all that
-    belongs to it from being collected.
+    Errors of connections are kept as long as the client exists. The frames in a traceback include
+    those of the caller that ran the loop, and would keep the client and everything it refers to
+    from being collected.
     """
     seen: Optional[BaseException] = error
     for _ in range(_MOST_CAUSES):
@@ -540,5 +542,5 @@ def without_frames(error: E) -> E:
 
 
 async def awaited(thing: Awaitable[T]) -> T:
-    """Return what awaiting something returns: a coroutine of a Waiter or a Task."""
+    """Return the result of an awaitable: makes a coroutine of a Waiter or a Task."""
     return await thing

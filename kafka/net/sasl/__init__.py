@@ -1,4 +1,4 @@
-"""Logging in over SASL: the mechanisms by their names, and the login itself."""
+"""SASL logins: the mechanisms by name, and the login conversation."""
 
 from __future__ import annotations
 
@@ -52,11 +52,12 @@ for _each in (Plain, ScramSha256, ScramSha512, OAuthBearer, Gssapi, AwsMskIam):
 
 
 def register_sasl_mechanism(name: str, cls: Type[Any], overwrite: bool = False) -> None:
-    """Let clients log in by a mechanism of the program (2.3).
+    """Register a SASL mechanism of the program (2.3).
 
-    Arguments: cls: a Mechanism, or a class in the shape of SaslMechanism; overwrite: replace one
-    that is there.
-    Raises KafkaConfigurationError for a class that is neither, ValueError for a name that is taken.
+    Arguments: cls: a Mechanism, or a class with the interface of SaslMechanism; overwrite: whether
+    to replace a mechanism of the same name.
+    Raises KafkaConfigurationError for a class that is neither, ValueError for a name that is in
+    use.
     """
     adapted(name, cls)
     if not overwrite and name in mechanisms.registered:
@@ -65,15 +66,15 @@ def register_sasl_mechanism(name: str, cls: Type[Any], overwrite: bool = False) 
 
 
 def get_sasl_mechanism(name: str) -> Type[Any]:
-    """Return the class of a mechanism. Raises KafkaConfigurationError for one that there is not."""
+    """Return the class of a mechanism. Raises KafkaConfigurationError for an unknown mechanism."""
     return mechanisms.registered[mechanisms.check_mechanism(name)]
 
 
 def mechanism(settings: SaslSettings, host: str, now: float) -> Mechanism:
-    """Return what logs in once.
+    """Return a Mechanism object for one login.
 
-    Arguments: host: the broker's name as it was given or advertised; now: seconds since the epoch.
-    Raises KafkaConfigurationError for a mechanism that there is not.
+    Arguments: host: the broker's name as configured or advertised; now: seconds since the epoch.
+    Raises KafkaConfigurationError for an unknown mechanism.
     """
     cls = adapted(settings.mechanism, get_sasl_mechanism(settings.mechanism))
     return cls(settings, host, now)

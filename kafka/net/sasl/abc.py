@@ -1,4 +1,4 @@
-"""The names of kafka.net.sasl.abc (3.0): the shape of a mechanism."""
+"""The names of kafka.net.sasl.abc (3.0): the interface of a mechanism."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """SASL GSSAPI (RFC 4752): Kerberos, by the optional package gssapi (extra ``gssapi``).
 
-Makes the tokens from a Kerberos ticket. Tickets, key tables and the address of the KDC are up to
-the system (krb5.conf, kinit, KRB5_CLIENT_KTNAME).
+Creates the tokens from a Kerberos ticket. Tickets, keytabs and the address of the KDC are
+configured in the system (krb5.conf, kinit, KRB5_CLIENT_KTNAME).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kafka.net.sasl.mechanism import Exchange, Mechanism, failed
 
 __all__ = ['Gssapi']
 
-# The security layer is none, and no buffer is needed then.
+# RFC 4752: no security layer, which needs no maximum buffer size.
 _NO_LAYER = 1
 _OFFER_BYTES = 4
 
@@ -27,7 +27,7 @@ class Gssapi(Mechanism):
     _first = b''
 
     def prepare(self) -> None:
-        """Get a ticket for the broker, which asks the KDC.
+        """Get a ticket for the broker from the KDC.
 
         Raises KafkaConfigurationError without the package, SaslAuthenticationFailedError without a
         ticket.
@@ -44,14 +44,14 @@ class Gssapi(Mechanism):
             self._fail(error)
 
     def exchange(self) -> Exchange:
-        """Show the ticket, and agree on no security layer."""
+        """Authenticate with the ticket, and negotiate no security layer."""
         if self._context is None:
             self.prepare()
         package, context = _package(), self._context
         try:
             answer = yield self._first
             while not context.complete:
-                # The broker may answer nothing when it has nothing to prove.
+                # The response is empty if the broker need not authenticate itself.
                 token = context.step(answer)
                 if context.complete and token is None:
                     token = b''
@@ -65,7 +65,7 @@ class Gssapi(Mechanism):
             self._fail(error)
 
     def _service(self, package: Any) -> Any:
-        """Return the name of the broker: given as a whole, or of service and host."""
+        """Return the principal of the broker: the configured one, or that of service and host."""
         settings = self.settings
         if settings.kerberos_name is not None:
             if not isinstance(settings.kerberos_name, str):

@@ -1,8 +1,8 @@
-"""A login over SASL on a session: the order of its requests, and what refusals mean.
+"""The SASL login on a session: the order of its requests, and the errors of rejections.
 
-SaslHandshake, then SaslAuthenticate (KIP-152) or, to brokers before 1.0, bare frames (KIP-43); the
-same again before a login ends (KIP-368). The mechanisms make the tokens; the connect conversation
-(kafka/net/connect.py) runs the generators here::
+SaslHandshake, then SaslAuthenticate (KIP-152) or, to brokers before 1.0, frames that contain only
+the token (KIP-43); the same again before the session expires (KIP-368). The mechanisms create the
+tokens; the connect conversation (kafka/net/connect.py) runs these generators::
 
     prepare(mechanism)                                     # may block
     steps = authenticate(session, mechanism)
@@ -12,8 +12,9 @@ same again before a login ends (KIP-368). The mechanisms make the tokens; the co
         event = ...                                        # the session's next of is_step(event)
         data = steps.send(event)                           # None if the broker has closed
 
-StopIteration carries the result, a LoggedIn, whose ``unsent`` has to be written. No other request
-may be sent meanwhile; responses to earlier ones may come in between where a login is renewed.
+StopIteration carries the result, a LoggedIn, whose ``unsent`` has to be written. The driver must
+not send other requests during the login; in a re-authentication it may receive responses to earlier
+requests.
 """
 
 from __future__ import annotations
@@ -53,24 +54,24 @@ __all__ = [
     'takes_time',
 ]
 
-#: When a login is renewed, as parts of its life (KIP-368).
+#: When to re-authenticate, as fractions of the session lifetime (KIP-368).
 RENEW_EARLIEST, RENEW_LATEST = 0.85, 0.95
-#: No mechanism takes as many steps; who goes on answering wants to keep us busy.
+#: More steps than any mechanism needs: a malicious broker could continue for ever.
 MAX_STEPS = 32
-#: Logins at one address, each on a connection of its own, of which the one before tells that the
-#: next may go otherwise.
+#: Maximum number of logins at one address, each on a new connection, if the error of one says that
+#: another form of the login may succeed.
 MOST_LOGINS = 3
 
 
 class ClosedAtVersions(SaslError):
-    """A broker closed when asked for its versions, as those of 0.9 do where one logs in."""
+    """The broker closed the connection at ApiVersions, as 0.9 brokers do on SASL listeners."""
 
 
 class LoggedIn(NamedTuple):
-    """A login that went well."""
+    """The result of a successful login."""
 
-    lifetime_ms: int  # how long it lasts; 0 for ever
-    unsent: bytes  # to be written still; the broker does not answer it
+    lifetime_ms: int  # session lifetime; 0: unlimited
+    unsent: bytes  # still to be written; the broker does not respond to it
 
 
 Login = Generator[bytes, Optional[Event], LoggedIn]
@@ -82,9 +83,10 @@ def is_step(event: Event) -> bool:
 
 
 def renewal_seconds(lifetime_ms: int, part: Optional[float] = None) -> Optional[float]:
-    """Return after how many seconds to log in again, None for never.
+    """Return the seconds after which to re-authenticate, None for never.
 
-    Arguments: part: of the login's life; chosen by chance within the bounds of KIP-368 if None.
+    Arguments: part: fraction of the session lifetime; None for a random one within the bounds of
+    KIP-368.
     """
     if lifetime_ms <= 0:
         return None
@@ -92,9 +94,10 @@ def renewal_seconds(lifetime_ms: int, part: Optional[float] = None) -> Optional[
 
 
 def prepare(mechanism: Mechanism) -> None:
-    """Let a mechanism do what may take time; in another thread if the driver's must not wait.
+    """Call Mechanism.prepare(), which may block: call it in another thread if yours must not.
 
-    Raises KafkaError: what the mechanism does, SaslError for any other error of a program's own.
+    Raises the KafkaError of the mechanism; SaslError for any other exception of a registered
+    mechanism.
     """
     try:
         mechanism.prepare()
@@ -105,12 +108,12 @@ def prepare(mechanism: Mechanism) -> None:
 
 
 def takes_time(mechanism: Mechanism) -> bool:
-    """Return True if prepare() does anything, and may block."""
+    """Return True if the mechanism has a prepare(), which may block."""
     return type(mechanism).prepare is not Mechanism.prepare
 
 
 def _step(mechanism: Mechanism, steps: Exchange, answer: Optional[bytes]) -> Optional[bytes]:
-    """Return the next token of a mechanism, None at its end. Raises as prepare()."""
+    """Return the next token of a mechanism, None after the last one. Raises as prepare()."""
     try:
         return next(steps) if answer is None else steps.send(answer)
     except StopIteration:
@@ -129,14 +132,15 @@ def _broken(mechanism: Mechanism, error: Exception) -> SaslError:
 
 
 def authenticate(session: Session, mechanism: Mechanism) -> Login:
-    """Log in on a session that is fresh, or ready: then the versions are known, or it is a renewal.
+    """Log in on a new session, or on one whose versions are known, such as to re-authenticate.
 
-    After the first login ask for the versions once more: what was asked before was version 0 of
-    ApiVersions, which tells no features.
+    On a new session this sends ApiVersions in version 0, whose response has no features: send
+    ApiVersions again after the login.
 
-    Raises, with ``stage`` 'SASL': SaslAuthenticationFailedError for credentials that are refused,
-    or a broker that cannot prove to know them; UnsupportedSaslMechanismError, naming those that
-    there are; IllegalSaslStateError; SaslError when the broker closes or answers something else.
+    Raises, with ``stage`` 'SASL': SaslAuthenticationFailedError if the credentials are rejected, or
+    if the broker cannot prove that it knows them; UnsupportedSaslMechanismError, with the enabled
+    mechanisms; IllegalSaslStateError; SaslError if the broker closes the connection or sends an
+    unexpected response.
     """
     if session.state is State.FRESH:
         event = yield session.negotiate(version=0)
@@ -156,9 +160,9 @@ def authenticate(session: Session, mechanism: Mechanism) -> Login:
 
 
 def authenticate_bare(session: Session, mechanism: Mechanism) -> Login:
-    """Log in at a broker of 0.9, which knows GSSAPI alone and takes its tokens at once.
+    """Log in to a 0.9 broker, which supports only GSSAPI, without SaslHandshake.
 
-    On a session that has adopted the broker's versions. Raises as authenticate().
+    The session has adopted the versions of the broker. Raises as authenticate().
     """
     session.begin_login()
     result = yield from _walk_bare(session, mechanism)
@@ -197,7 +201,7 @@ def _raise(cls: Type[BrokerResponseError], text: str) -> NoReturn:
 
 
 def _walk(session: Session, mechanism: Mechanism) -> Login:
-    """Take the steps of a mechanism in SaslAuthenticate."""
+    """Exchange the tokens of a mechanism in SaslAuthenticate requests."""
     steps = mechanism.exchange()
     token = _step(mechanism, steps, None)
     for _ in range(MAX_STEPS):
@@ -216,7 +220,7 @@ def _walk(session: Session, mechanism: Mechanism) -> Login:
 
 
 def _walk_bare(session: Session, mechanism: Mechanism) -> Login:
-    """Take the steps of a mechanism in frames of their own."""
+    """Exchange the tokens of a mechanism in frames that contain nothing else."""
     steps = mechanism.exchange()
     token = _step(mechanism, steps, None)
     for _ in range(MAX_STEPS):
@@ -225,7 +229,7 @@ def _walk_bare(session: Session, mechanism: Mechanism) -> Login:
             return LoggedIn(0, data)
         event = yield data
         if event is None:
-            # Before 1.0 that is all a broker says to wrong credentials.
+            # Brokers before 1.0 close the connection if the credentials are wrong.
             error = _closed(mechanism)
             raise _with_retry(failed(' '.join(map(str, error.args))), mechanism)
         answer = event.answer if isinstance(event, LoginAnswered) else None

@@ -1,6 +1,6 @@
-"""The interface of a SASL mechanism: a generator of the client's tokens, sent the broker's.
+"""The interface of a SASL mechanism: a generator that yields tokens and is sent the broker's.
 
-Also how a class in the shape of 2.3 becomes a mechanism. login.py carries the tokens.
+Also the adapter for classes with the interface of 2.3. login.py transfers the tokens.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ def failed(text: str) -> SaslAuthenticationFailedError:
 class Mechanism:
     """One login by one mechanism.
 
-    Arguments: settings: how to log in; host: the broker, by the name that was given; now: the time,
+    Arguments: settings: how to log in; host: the broker's name, not resolved; now: the time in
     seconds since the epoch.
 
-    Attributes: name: what the broker calls it; hint: what can be said on a refusal, set on the way;
-    ends_unanswered: whether brokers without SaslAuthenticate do not answer the last token;
-    shows_errors: whether what it fails by may be shown, and has no secret in its text.
+    Attributes: name: in the SASL protocol; hint: advice for the error text of a rejection, set
+    during the exchange; ends_unanswered: whether brokers without SaslAuthenticate do not respond to
+    the last token; shows_errors: whether texts of its exceptions may be shown: they contain no
+    secret.
     """
 
     name: ClassVar[str] = ''
@@ -49,28 +50,29 @@ class Mechanism:
         return '<%s for %s>' % (type(self).__name__, self.host)
 
     def prepare(self) -> None:
-        """Do what may take time, such as asking a third party; called once before exchange().
+        """Do the part that may block, such as a request to a third party.
 
-        A driver whose thread must not wait calls it in another one. Raises KafkaError.
+        Called once before exchange(), in another thread if the driver's must not block. Raises
+        KafkaError.
         """
 
     def exchange(self) -> Exchange:
-        """Yield the client's tokens, each answered by the broker's; return when that is all.
+        """Yield the client's tokens and receive the broker's; return after the last one.
 
-        Raises SaslAuthenticationFailedError for what the broker cannot prove.
+        Raises SaslAuthenticationFailedError if the broker fails to authenticate itself.
         """
         raise NotImplementedError
 
     def refused(self) -> bool:
-        """Note that the broker refused; True if a new login, at once, may go otherwise."""
+        """Handle a rejection by the broker; return True if another login at once may succeed."""
         return False
 
 
 class SaslMechanism:
-    """The shape of mechanisms in 2.3 and 3.x, for those that programs register.
+    """The interface of mechanisms in 2.3 and 3.x, for those that programs register.
 
-    The constructor gets ``host`` and all options by their names. What the broker answers to
-    auth_bytes() goes to receive(), until is_done(); then is_authenticated() decides.
+    The constructor gets ``host`` and all options as keyword arguments. The broker's response to
+    auth_bytes() is passed to receive(), until is_done(); is_authenticated() is the result.
     """
 
     def __init__(self, **config: Any) -> None:
@@ -81,29 +83,29 @@ class SaslMechanism:
         raise NotImplementedError
 
     def receive(self, auth_bytes: bytes) -> None:
-        """Take the broker's answer."""
+        """Handle the broker's token."""
         raise NotImplementedError
 
     def is_done(self) -> bool:
-        """Return True if there are no more tokens."""
+        """Return True after the last token."""
         raise NotImplementedError
 
     def is_authenticated(self) -> bool:
-        """Return True if it went well."""
+        """Return True if the login has succeeded."""
         raise NotImplementedError
 
     def auth_details(self) -> str:
-        """Say who logged in, for logs."""
+        """Return a description of the authenticated user, for logs."""
         return ''
 
 
 class _Adapted(Mechanism):
-    """A registered class of the other shape."""
+    """Adapter for a registered class with the interface of SaslMechanism."""
 
     other: Type[Any]
 
     def exchange(self) -> Exchange:
-        """Let the other one speak. Raises SaslAuthenticationFailedError if it gives up."""
+        """Exchange tokens. Raises SaslAuthenticationFailedError if is_authenticated() is false."""
         mechanism = self.other(**{**self.settings.options, 'host': self.host})
         while not mechanism.is_done():
             answer = yield mechanism.auth_bytes()
@@ -113,9 +115,9 @@ class _Adapted(Mechanism):
 
 
 def adapted(name: str, cls: Any) -> Type[Mechanism]:
-    """Return a mechanism of a name that may have either shape.
+    """Return a class as a Mechanism, with an adapter if it has the interface of SaslMechanism.
 
-    Raises KafkaConfigurationError for a class that has neither.
+    Raises KafkaConfigurationError for a class with neither interface.
     """
     if not isinstance(cls, type):
         raise KafkaConfigurationError('a SASL mechanism is a class, not %r' % (cls,))

@@ -1,7 +1,7 @@
-"""AWS_MSK_IAM: logging in to Amazon MSK with the keys of AWS, by the optional package botocore.
+"""SASL AWS_MSK_IAM: login to Amazon MSK with AWS credentials, by the optional package botocore.
 
-The token is a request to connect, signed by Signature Version 4, as JSON. The keys are those that
-botocore finds (environment, profile, role).
+The token is a connect request as JSON, signed by AWS Signature Version 4. The credentials are those
+that botocore finds (environment, profile, role).
 """
 
 from __future__ import annotations
@@ -26,16 +26,18 @@ _VALID_SECONDS = 900
 
 
 class AwsMskIam(Mechanism):
-    """A login with the keys of AWS; over TLS alone."""
+    """A login with AWS credentials; requires TLS."""
 
     name = 'AWS_MSK_IAM'
-    shows_errors = False  # botocore shows what the programs and services say that it asks for keys
+    # botocore's errors contain the output of programs and services that it gets credentials from.
+    shows_errors = False
     _request: Dict[str, str] = {}
 
     def prepare(self) -> None:
-        """Find the keys, which may ask a service of AWS.
+        """Find the credentials, which may need a request to an AWS service.
 
-        Raises KafkaConfigurationError without TLS or botocore, SaslError without keys.
+        Raises KafkaConfigurationError without TLS or botocore, SaslError without credentials or
+        region.
         """
         if not self.settings.is_encrypted:
             raise InvalidOptionError('AWS_MSK_IAM needs security_protocol=SASL_SSL')
@@ -56,7 +58,7 @@ class AwsMskIam(Mechanism):
         )
 
     def exchange(self) -> Exchange:
-        """Send the signed request; the broker answers who it takes us for."""
+        """Send the signed request; the broker responds with the authenticated identity."""
         if not self._request:
             self.prepare()
         self.hint = 'see the keys of AWS and the policy of the cluster (kafka-cluster:Connect)'
@@ -66,9 +68,10 @@ class AwsMskIam(Mechanism):
 def signed_request(
     host: str, region: str, access_key: str, secret_key: str, token: Any, now: float
 ) -> Dict[str, str]:
-    """Return the request to connect, signed.
+    """Return the signed connect request.
 
-    Arguments: token: of a session, None for long-lived keys; now: seconds since the epoch.
+    Arguments: token: the session token, None for long-lived credentials; now: seconds since the
+    epoch.
     """
     moment = datetime.datetime.fromtimestamp(now, datetime.timezone.utc)
     stamp, day = moment.strftime('%Y%m%dT%H%M%SZ'), moment.strftime('%Y%m%d')

@@ -1,7 +1,7 @@
-"""SASL OAUTHBEARER (RFC 7628, KIP-255, KIP-342): a token that an identity provider has issued.
+"""SASL OAUTHBEARER (RFC 7628, KIP-255, KIP-342): login with a token of an identity provider.
 
-The mechanism, and the interface of token providers; one that asks an identity provider is in
-oidc.py.
+The mechanism, and the interface of token providers. oidc.py has a provider that requests tokens
+from an identity provider.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ __all__ = ['AbstractTokenProvider', 'OAuthBearer']
 _TOKEN = re.compile(r'[!-~]+')
 _KEY = re.compile(r'[A-Za-z]+')
 _VALUE = re.compile(r'[!-~ \t\r\n]*')
-_NO_MORE = b'\x01'  # what a client answers to a refusal
+_NO_MORE = b'\x01'  # RFC 7628: the client's response to an error of the broker
 
 
 class AbstractTokenProvider(abc.ABC):
-    """Base class of what gives a client its tokens (from 1.4.6 on)."""
+    """Base class of token providers (from 1.4.6 on)."""
 
     def __init__(self, **config: Any) -> None:  # noqa: B027  takes any, as in 1.4.6
         pass
 
     @abc.abstractmethod
     def token(self) -> str:
-        """Return a token that is valid now. Called for each login; must not wait for ever."""
+        """Return a token that is valid now. Called for each login; must not block indefinitely."""
 
     def extensions(self) -> Dict[str, str]:
-        """Return what else brokers are told (KIP-342)."""
+        """Return the SASL extensions for brokers, by name (KIP-342)."""
         return {}
 
 
@@ -50,7 +50,7 @@ class OAuthBearer(Mechanism):
         self._token, self._extensions = _provided(self.settings.token_provider)
 
     def exchange(self) -> Exchange:
-        """Send the token; a refusal comes with its reason."""
+        """Send the token; the response to a rejected token has the reason."""
         if not self._token:
             self.prepare()
         parts = ['n,,', 'auth=Bearer ' + self._token]
@@ -70,7 +70,7 @@ def _provided(provider: Any) -> Tuple[str, Mapping[str, str]]:
     except KafkaError:
         raise
     except Exception as error:
-        # HTTP libraries put addresses and forms, which have secrets, into their texts.
+        # The texts of HTTP libraries contain URLs and forms, which have secrets.
         kind = type(error).__name__
         raise SaslError(
             '%s, the provider of tokens, failed with %s (its text is in __cause__)' % (name, kind)

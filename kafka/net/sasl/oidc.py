@@ -1,8 +1,8 @@
-"""Tokens of an identity provider for OAUTHBEARER: client credentials of OAuth 2 (RFC 6749, 4.4).
+"""A token provider for OAUTHBEARER: the client credentials grant of OAuth 2 (RFC 6749, 4.4).
 
-Requests a token, checks the answer, and keeps the token until shortly before it ends. Only https,
-no redirects, an answer of at most 64 KiB within a time limit: an endpoint is no more trusted than
-it has to be.
+Requests a token, validates the response, and caches the token until shortly before it expires. The
+trust in the endpoint is limited: https only, no redirects, and a response of at most 64 KiB within
+a time limit.
 """
 
 from __future__ import annotations
@@ -27,26 +27,27 @@ from kafka.net.sasl.oauth import AbstractTokenProvider
 __all__ = ['ClientCredentials']
 
 MAX_ANSWER_BYTES = 64 * 1024
-#: A token is replaced when this part of its life is over.
+#: The fraction of the lifetime of a token after which it is replaced.
 RENEW_AT = 0.8
-#: How long a token is kept of which nobody says how long it lasts, in seconds.
+#: Seconds for which a token of unknown lifetime is cached.
 UNKNOWN_SECONDS = 60.0
 
 
 class ClientCredentials(AbstractTokenProvider):
-    """Provides tokens that an identity provider gives to a client with an id and a secret.
+    """Provides tokens that an identity provider issues for a client id and secret.
 
     Arguments:
-        token_endpoint_url: where tokens are made out, https only.
-        client_id, client_secret: who asks.
-        scope: what for, None for what the provider takes it to be.
-        extensions: what else brokers are told (KIP-342).
-        timeout: seconds that a request may take.
-        cafile: PEM file of the authorities of the endpoint, None for those of the system.
-        ssl_context: instead of cafile, for anything else.
+        token_endpoint_url: URL of the token endpoint, https only.
+        client_id, client_secret: credentials of the client.
+        scope: of the token, None for the default of the provider.
+        extensions: SASL extensions for brokers (KIP-342).
+        timeout: seconds for a request.
+        cafile: PEM file with the certificate authorities of the endpoint, None for those of the
+            system.
+        ssl_context: in place of cafile, for other TLS settings.
 
-    Threads may share one. A token is asked for when there is none, or 80 % of its life are over.
-    Raises KafkaConfigurationError for what cannot be meant.
+    Thread-safe. A token is requested if none is cached, or after 80 % of its lifetime.
+    Raises KafkaConfigurationError for invalid arguments.
     """
 
     def __init__(
@@ -73,7 +74,8 @@ class ClientCredentials(AbstractTokenProvider):
         self._forget()
 
     def _forget(self) -> None:
-        self._asking = threading.Lock()  # guards the rest: one thread asks, the others wait for it
+        # Guards the fields below: one thread requests a token, the others wait for it.
+        self._asking = threading.Lock()
         self._token = ''
         self._renew_at = 0.0
 
@@ -95,7 +97,7 @@ class ClientCredentials(AbstractTokenProvider):
         return urlsplit(self.token_endpoint_url).hostname or ''
 
     def token(self) -> str:
-        """Return a token. Raises SaslError if the identity provider gives none."""
+        """Return a token. Raises SaslError if the identity provider does not issue one."""
         if not self._asking.acquire(timeout=2 * self.timeout):
             raise SaslError('%s has not answered another thread for a long time' % self._host)
         try:
@@ -109,15 +111,15 @@ class ClientCredentials(AbstractTokenProvider):
             self._asking.release()
 
     def extensions(self) -> Dict[str, str]:
-        """Return what else brokers are told."""
+        """Return the SASL extensions for brokers."""
         return dict(self._extensions)
 
     def _ask(self) -> Tuple[str, float]:
-        """Return a new token, and how many seconds it lasts."""
+        """Request a token; return it and its lifetime in seconds."""
         fields = {'grant_type': 'client_credentials'}
         if self._scope:
             fields['scope'] = self._scope
-        # RFC 6749, section 2.3.1: both are encoded as in a form, then joined.
+        # RFC 6749, section 2.3.1: both are form-urlencoded, then joined.
         login = '%s:%s' % (quote(self.client_id, safe=''), quote(self._secret, safe=''))
         request = urllib.request.Request(
             self.token_endpoint_url,
@@ -134,7 +136,7 @@ class ClientCredentials(AbstractTokenProvider):
                 answer = self._read(response, deadline)
         except urllib.error.HTTPError as error:
             with error:
-                raise self._refused(error, deadline) from None  # its own text has the URL
+                raise self._refused(error, deadline) from None  # the text of its cause has the URL
         except (OSError, http.client.HTTPException) as error:
             reason = getattr(error, 'reason', error)
             raise SaslError('no token of %s: %s' % (self._host, reason)) from error
@@ -147,7 +149,7 @@ class ClientCredentials(AbstractTokenProvider):
         )
 
     def _read(self, response: Any, deadline: float) -> bytes:
-        """Return the body, within the limits of size and time."""
+        """Return the body of a response, within the limits of size and time."""
         parts: List[bytes] = []
         size = 0
         while True:
@@ -162,7 +164,7 @@ class ClientCredentials(AbstractTokenProvider):
             parts.append(part)
 
     def _refused(self, error: urllib.error.HTTPError, deadline: float) -> SaslError:
-        """Say what the identity provider says: of its answer only what RFC 6749 names."""
+        """Return the error of a rejected request, with only those fields that RFC 6749 defines."""
         try:
             told = json.loads(self._read(error, deadline))
         except (ValueError, OSError, http.client.HTTPException, SaslError):
@@ -181,7 +183,7 @@ class ClientCredentials(AbstractTokenProvider):
             told = None
         token = told.get('access_token') if _is_map(told) else None
         if not isinstance(token, str) or not token:
-            # The answer itself may be a secret.
+            # The response is not shown: it may contain a secret.
             raise SaslError('%s did not answer with an access_token in JSON' % self._host)
         lasts = told.get('expires_in')
         if isinstance(lasts, str) and lasts.isdecimal():
@@ -196,7 +198,7 @@ def _is_map(value: Any) -> bool:
 
 
 def _lasts(token: str) -> float:
-    """Return how many seconds a JWT says that it lasts."""
+    """Return the lifetime of a JWT in seconds, according to its claims."""
     parts = token.split('.')
     if len(parts) != 3:
         return UNKNOWN_SECONDS
@@ -221,8 +223,8 @@ def _check(url: Any, client_id: Any, client_secret: Any, timeout: Any) -> None:
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Makes an error of a redirect: the secret is for nobody else."""
+    """Refuses redirects: the client secret must not be sent to another server."""
 
     def redirect_request(self, *_: Any) -> None:
-        """Follow none."""
+        """Return None: do not follow the redirect."""
         return None

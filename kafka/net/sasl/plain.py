@@ -1,4 +1,4 @@
-"""SASL PLAIN (RFC 4616): user and password in one token."""
+"""SASL PLAIN (RFC 4616): user name and password in one token."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ __all__ = ['Plain']
 
 
 class Plain(Mechanism):
-    """User and password as they are; safe over TLS alone."""
+    """Sends user name and password in clear text; safe only with TLS."""
 
     name = 'PLAIN'
 
     def exchange(self) -> Exchange:
-        """Send the only token there is. Raises KafkaConfigurationError for what none can hold."""
+        """Send the only token.
+
+        Raises KafkaConfigurationError if user name or password cannot be part of a token.
+        """
         user, password = self.settings.username or '', self.settings.password or ''
         if '\0' in user + password:
             raise InvalidOptionError(
@@ -25,11 +28,14 @@ class Plain(Mechanism):
 
 
 def encoded(text: str) -> bytes:
-    """Return a text with a secret as UTF-8. Raises KafkaConfigurationError, which shows nothing."""
+    """Encode a text with a secret as UTF-8.
+
+    Raises KafkaConfigurationError, whose text does not show the secret.
+    """
     try:
         return text.encode('utf-8')
     except UnicodeEncodeError:
-        # Its own text and its ``object`` would show what was to be encoded.
+        # Not chained: the text and ``object`` of the UnicodeError would show the secret.
         raise InvalidOptionError(
             'sasl_plain_username or sasl_plain_password is no text that UTF-8 has'
         ) from None

@@ -1,8 +1,8 @@
-"""SASLprep (RFC 4013): one form for names and passwords that look the same.
+"""SASLprep (RFC 4013): normalization of names and passwords that look the same.
 
-The tables of stringprep (RFC 3454) are the standard library's module of that name, which is exact
-(Unicode 3.2), needs nothing to be installed and stays as long as the codec ``idna``, which is built
-on it. Packages that offer SASLprep use the same tables.
+The tables of RFC 3454 are those of the standard library's module stringprep: it has the exact
+version (Unicode 3.2), needs no installation, and is kept as long as the codec ``idna``, which is
+built on it. Packages that offer SASLprep use the same tables. Pure.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _PROHIBITED = (
 
 
 def saslprep(text: str, allow_unassigned: bool = False) -> str:
-    """Return a text as SASLprep writes it.
+    """Return a text in the form of SASLprep.
 
-    Arguments: allow_unassigned: whether characters younger than Unicode 3.2 may stay, as they may
-    in queries (names), but not in what is stored (passwords).
+    Arguments: allow_unassigned: whether code points that Unicode 3.2 does not assign are allowed:
+    they are in queries (names), but not in stored strings (passwords).
 
-    Raises ValueError, which shows nothing of the text, for one that the profile forbids.
+    Raises ValueError, whose text does not show the argument, for a text that the profile prohibits.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -51,7 +51,10 @@ def saslprep(text: str, allow_unassigned: bool = False) -> str:
 
 
 def _check_directions(text: str) -> None:
-    """Check that a text with letters of scripts from right to left has no others (RFC 3454, 6)."""
+    """Check that a text with right-to-left letters has no left-to-right ones (RFC 3454, 6).
+
+    It must also begin and end with a right-to-left letter. Raises ValueError.
+    """
     if not any(map(stringprep.in_table_d1, text)):
         return
     if any(map(stringprep.in_table_d2, text)):

@@ -1,12 +1,12 @@
 """SASL SCRAM-SHA-256 and SCRAM-SHA-512 (RFC 5802, RFC 7677): the password is proven, not sent.
 
-Owns the client's side: the messages, the proof, and the check of the broker's own proof, without
-which a login fails. No channel binding, which no broker has.
+The client side: the messages, the client proof, and the verification of the broker's signature,
+without which a login fails. No channel binding, which no broker supports.
 
-RFC 5802 wants names and passwords prepared by SASLprep; Apache Kafka keeps and compares them as
-they are. The two differ for few texts only (ligatures, composed letters, unusual spaces). For those
-the prepared form is tried first and, when the broker refuses it, the other one on the next
-connection; what went well is kept in the settings.
+RFC 5802 requires that names and passwords are prepared by SASLprep; Apache Kafka stores and
+compares them unprepared. The two forms differ for few texts only (ligatures, composed letters,
+unusual spaces). For those the prepared form is tried first and, if the broker rejects it, the other
+form on the next connection; the form that succeeded is kept in the settings.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from kafka.net.sasl.saslprep import saslprep
 
 __all__ = ['MAX_ITERATIONS', 'MIN_ITERATIONS', 'ScramSha256', 'ScramSha512', 'client_proofs']
 
-#: RFC 7677, section 4; a broker that asks for fewer may want to guess the password.
+#: RFC 7677, section 4: with fewer iterations a malicious broker could guess the password.
 MIN_ITERATIONS = 4096
-#: Takes about a second; a broker that asks for more wants to keep us busy.
+#: This many take about a second: with more a malicious broker could waste processor time.
 MAX_ITERATIONS = 1_000_000
 NONCE_BYTES = 24
-_HEADER = 'n,,'  # no channel binding, nobody else's name
+_HEADER = 'n,,'  # no channel binding, no authorization identity
 _SERVER_FIRST = re.compile(
     r'r=([!-+\--~]+),s=([A-Za-z0-9+/=]+),i=([1-9][0-9]{0,9})(?:,.*)?', re.DOTALL
 )
@@ -38,14 +38,14 @@ _SERVER_LAST = re.compile(r'(?:v=([A-Za-z0-9+/=]+)|e=([^,]*))(?:,.*)?', re.DOTAL
 
 
 class _Scram(Mechanism):
-    """What both have in common."""
+    """The SCRAM exchange, for any hash function."""
 
     hash_name: ClassVar[str]
-    # A test says which one is used.
+    # Set by tests.
     nonce: Optional[str] = None
 
     def exchange(self) -> Exchange:
-        """Prove the password, and let the broker prove that it knows it."""
+        """Send the client proof, and verify the signature of the broker."""
         user, password = self._credentials()
         nonce = self.nonce or _new_nonce()
         first = 'n=%s,r=%s' % (user.replace('=', '=3D').replace(',', '=2C'), nonce)
@@ -65,7 +65,7 @@ class _Scram(Mechanism):
         return given if form is not None and form.is_as_given else _prepared(*given)
 
     def refused(self) -> bool:
-        """Take the other form of the password from now on, if there is one."""
+        """Switch to the other form of the password, if it differs; see the module docstring."""
         given = self.settings.username or '', self.settings.password or ''
         form = self.settings.form
         if form is None or _prepared(*given) == given:
@@ -94,9 +94,9 @@ MECHANISMS: Dict[str, type] = {cls.name: cls for cls in (ScramSha256, ScramSha51
 def client_proofs(
     hash_name: str, password: bytes, salt: bytes, iterations: int, said: bytes
 ) -> Tuple[bytes, bytes]:
-    """Return what proves the password to the broker, and what it must answer.
+    """Return the client proof and the expected server signature.
 
-    Arguments: said: both sides' messages so far, the AuthMessage of RFC 5802.
+    Arguments: said: the AuthMessage of RFC 5802, which are the messages of both sides so far.
     """
     salted = hashlib.pbkdf2_hmac(hash_name, password, salt, iterations)
     client_key = hmac.new(salted, b'Client Key', hash_name).digest()
@@ -108,7 +108,7 @@ def client_proofs(
 
 
 def _prepared(user: str, password: str) -> Tuple[str, str]:
-    """Return user and password as SASLprep writes them; as they are, if it forbids them."""
+    """Return user name and password in the form of SASLprep; unchanged if it prohibits them."""
     return _or_as_given(user, allow_unassigned=True), _or_as_given(password)
 
 
@@ -120,7 +120,7 @@ def _or_as_given(text: str, allow_unassigned: bool = False) -> str:
 
 
 def _new_nonce() -> str:
-    return secrets.token_urlsafe(NONCE_BYTES)  # has no comma
+    return secrets.token_urlsafe(NONCE_BYTES)  # without commas, which SCRAM messages reserve
 
 
 def _base64(data: bytes) -> str:

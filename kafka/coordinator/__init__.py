@@ -1,1 +1,1 @@
-"""Groups of consumers: membership by both protocols, assignors, stored offsets."""
+"""Consumer groups: membership by both group protocols, assignors, committed offsets."""

@@ -1,10 +1,10 @@
 """The interface of a member of a group, for both group protocols.
 
-The consumer calls Member; ClassicMember and ConsumerMember implement it. A rebalance runs in turns
-of the loop, except for what only the polling thread may do: commit the records it has returned,
-call the listener of the program, and change the assignment. For that the member offers a
+The consumer calls Member; ClassicMember and ConsumerMember implement it. A rebalance runs in the
+event loop, except for what only the polling thread may do: commit the records it has returned, call
+the rebalance listener of the program, and change the assignment. For that the member offers a
 RebalanceStep and waits until it is finished. Only the polling thread finishes it, so a program that
-does not poll delays the rebalance until the group goes on without it.
+does not poll delays the rebalance until the group continues without it.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ __all__ = ['GroupSettings', 'Member', 'RebalanceStep', 'StepKind']
 class RebalanceStep:
     """A part of a rebalance that only the polling thread may do.
 
-    That thread calls begin(), does the step if it returns True, and calls finish() in the end,
-    whether it succeeded or not. The member withdraws a step that the group no longer needs, unless
-    it was begun. Member.step may keep a finished step until the next turn of the member.
+    That thread calls begin(), does the step if it returns True, and finally calls finish(), whether
+    the step succeeded or not. The member withdraws a step that is no longer needed, unless it was
+    begun. Member.step may keep a finished step until the member runs in the loop again.
 
     Arguments:
         loop: the loop of the member.
-        kind; partitions: the revoked ones, or for ASSIGN the new ones.
+        kind; partitions: the revoked or lost ones, or for ASSIGN the new ones.
         owned: all partitions owned after the step.
         commits: whether to commit the returned records first, if commits are automatic.
-        deadline: time of the loop by which it should be done.
-        tells: whether to call the listener; a cooperative member that keeps everything only
-            commits.
+        deadline: time of the loop by which it should be finished.
+        tells: whether to call the listener. It is False if a cooperative member keeps everything
+            and only commits.
     """
 
     def __init__(
@@ -65,8 +65,8 @@ class RebalanceStep:
         self.commit: Optional[Future] = None
         self._loop = loop
         self._waiter: Waiter[None] = Waiter()
-        # 'begun' by the polling thread, 'withdrawn' by the member: the first word decides.
-        # Appending is atomic between threads, so both see the same first word.
+        # 'begun' is appended by the polling thread, 'withdrawn' by the member; the first one
+        # counts. list.append() is atomic, so both threads see the same first element.
         self._words: List[str] = []
 
     def __repr__(self) -> str:
@@ -79,7 +79,7 @@ class RebalanceStep:
         )
 
     def begin(self) -> bool:
-        """Begin it, in the polling thread; return False if it was withdrawn or begun before."""
+        """Begin the step, in the polling thread; return False if it was withdrawn or begun."""
         if self.is_begun or self.is_withdrawn:
             return False
         self._words.append('begun')
@@ -88,11 +88,11 @@ class RebalanceStep:
 
     @property
     def is_withdrawn(self) -> bool:
-        """Whether the member has withdrawn it."""
+        """Whether the member has withdrawn the step."""
         return self._words[:1] == ['withdrawn']
 
     def withdraw(self) -> bool:
-        """Withdraw it, in a turn of the member; return False if it was begun. May be repeated."""
+        """Withdraw the step, in the loop; return False if it was begun. May be repeated."""
         if not self._words:
             self._words.append('withdrawn')
             if self.is_withdrawn:
@@ -100,20 +100,20 @@ class RebalanceStep:
         return self.is_withdrawn
 
     def finish(self) -> None:
-        """Report to the member that it is done; raises as EventLoop.call_threadsafe()."""
+        """Report to the member that the step is done; raises as EventLoop.call_threadsafe()."""
         self._loop.call_threadsafe(self._waiter.wake)
         self.is_finished = True
 
     async def finished(self) -> None:
-        """Return when it is done or withdrawn; for the member."""
+        """Return when the step is done or withdrawn; for the member."""
         await self._waiter
 
 
 class Member:
     """A member of a group; the base of both kinds.
 
-    Arguments: settings; on_change: called in a turn of the loop after a change that concerns the
-    consumer: a step, an error, a stable membership.
+    Arguments: settings; on_change: called in the loop after a change that concerns the consumer: a
+    step, an error, a stable membership.
 
     Attributes:
         step: the step for the polling thread, or None. The same object until it is finished or
@@ -137,12 +137,12 @@ class Member:
     # ------------------------------------------------------------ from any thread
 
     def polled(self, now: float) -> None:
-        """Note that the program has polled: it is alive, and may join."""
+        """Record a poll() of the program, after which the member may join."""
         raise NotImplementedError
 
     @property
     def is_stable(self) -> bool:
-        """Whether it has its assignment, and no known rebalance is under way."""
+        """Whether the member has its assignment, and no known rebalance is in progress."""
         raise NotImplementedError
 
     @property
@@ -152,17 +152,17 @@ class Member:
 
     @property
     def commits_held_only(self) -> bool:
-        """Whether only owned partitions may be committed now: others may get the rest."""
+        """Whether only owned partitions may be committed now: other members may own the rest."""
         return False
 
     def identity(self) -> ConsumerGroupMetadata:
-        """Return its generation and ids, as commits and transactions carry them."""
+        """Return the generation and ids of the member for commits and transactions."""
         raise NotImplementedError
 
-    # ------------------------------------------------------------ in turns of the loop
+    # ------------------------------------------------------------ in the event loop
 
     def start(self) -> None:
-        """Let the membership begin with the next poll."""
+        """Allow the member to join at the next poll."""
         raise NotImplementedError
 
     def subscription_changed(self) -> None:
@@ -170,7 +170,7 @@ class Member:
         raise NotImplementedError
 
     def rejoin(self, reason: str) -> None:
-        """Ask the group for a rebalance (KIP-568). Arguments: reason: for the logs."""
+        """Trigger a rebalance of the group (KIP-568). Arguments: reason: for the logs."""
         raise NotImplementedError
 
     def commits_as(self) -> Union[ConsumerGroupMetadata, Callable[[], ConsumerGroupMetadata]]:
@@ -178,10 +178,10 @@ class Member:
         return self.identity()
 
     async def until_commits(self, refused: Optional[ConsumerGroupMetadata] = None) -> bool:
-        """Return True once the group accepts commits of another identity than the refused one.
+        """Return True when the group accepts commits with an identity other than the rejected one.
 
-        False if the polling thread has to act first, or the membership has ended. The caller limits
-        the time.
+        False if the polling thread has to act first, or the membership has ended. The caller sets
+        the timeout.
         """
         return refused is None and self.can_commit
 
@@ -190,21 +190,21 @@ class Member:
     ) -> None:
         """Handle the error of a commit, if it concerns the membership.
 
-        Arguments: who: the identity of the commit, None for the present one; errors of an earlier
+        Arguments: who: the identity in the commit, None for the present one; errors for an earlier
         identity are ignored.
         """
         raise NotImplementedError
 
     async def leave(self, reason: str, timeout: float) -> None:
-        """Leave the group in time, unless static; raises no errors of brokers.
+        """Leave the group, unless the member is static; raises no errors of brokers.
 
-        Arguments: reason: for the logs of both sides; timeout: seconds.
+        Arguments: reason: for the logs of client and broker; timeout: seconds.
 
-        Offers no more steps: the caller has revoked its partitions before. A later poll() joins
+        Offers no more steps: the caller has revoked the partitions before. A later poll() joins
         again if there is a subscription.
         """
         raise NotImplementedError
 
     def close(self) -> None:
-        """End everything at once, without leaving the group."""
+        """End the membership at once, without leaving the group."""
         raise NotImplementedError

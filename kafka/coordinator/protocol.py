@@ -1,6 +1,6 @@
-"""The messages between members of a classic group, as structs of 1.x.
+"""The embedded protocol of classic groups, as structs of 1.x.
 
-Three names that programs import and write assignors with. The engine reads and writes all versions
+Three names that programs import to write assignors. The engine encodes and decodes all versions
 with assignors/subscriptions.py.
 """
 
@@ -16,11 +16,11 @@ __all__ = ['ConsumerProtocol', 'ConsumerProtocolMemberAssignment', 'ConsumerProt
 
 
 class ConsumerProtocolMemberMetadata(Struct):
-    """What a member wants (1.x): version, subscription: a list of topics, user_data: bytes or None.
+    """The subscription of a member (1.x).
 
-    Beside these fields, which are all that is compared and encoded here, it has those of 3.0 as
-    attributes, for assignors that look at them: what the member owned, in which generation, and
-    its rack.
+    Fields: version; subscription: a list of topics; user_data: bytes or None. Only these are
+    compared and encoded. The fields of 3.0 are attributes, for assignors that use them: the owned
+    partitions, their generation, and the rack of the member.
     """
 
     SCHEMA = Schema(
@@ -34,19 +34,19 @@ class ConsumerProtocolMemberMetadata(Struct):
     user_data: Optional[bytes]
     #: Structs with topic and partitions (KIP-429).
     owned_partitions: Tuple[Any, ...] = ()
-    #: -1: none (KIP-792).
+    #: -1: unknown (KIP-792).
     generation_id: int = -1
     #: None: unknown (KIP-881).
     rack_id: Optional[str] = None
 
     @property
     def topics(self) -> List[str]:
-        """The subscription, as 3.0 calls it."""
+        """The subscription, by its name in 3.0."""
         return self.subscription
 
 
 class ConsumerProtocolMemberAssignment(Struct):
-    """What a member gets (1.x): version, assignment: [(topic, [partition])], user_data."""
+    """The assignment of a member (1.x): version, assignment: [(topic, [partition])], user_data."""
 
     SCHEMA = Schema(
         ('version', Int16),
@@ -68,7 +68,7 @@ class ConsumerProtocolMemberAssignment(Struct):
 
 
 class ConsumerProtocol:
-    """The protocol of groups of consumers (1.x)."""
+    """The embedded protocol of consumer groups (1.x)."""
 
     PROTOCOL_TYPE: ClassVar[str] = 'consumer'
     ASSIGNMENT_STRATEGIES: ClassVar[Tuple[str, ...]] = ('range', 'roundrobin')

@@ -1,6 +1,6 @@
-"""The log lines of the rebalances of one member: each with its reason, with a warning about many.
+"""Log of the rebalances of one member, with their reasons and a warning if there are too many.
 
-Both kinds of members make one. Runs in turns of the loop.
+Created by both kinds of members. Runs in the event loop.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ['RebalanceLog']
 
 log = logging.getLogger(__name__)
 
-#: More rebalances than this within so many seconds make no progress: the group is in a loop.
+#: A warning is logged if more than MANY rebalances begin within WITHIN seconds.
 MANY, WITHIN = 5, 60.0
 
 _CURES: Mapping[str, str] = {
@@ -38,7 +38,7 @@ _CURES: Mapping[str, str] = {
 
 
 class RebalanceLog:
-    """Logs what one member goes through. Arguments: group_id."""
+    """Logs the rebalances of one member. Arguments: group_id."""
 
     def __init__(self, group_id: str) -> None:
         self._group_id = group_id
@@ -47,7 +47,7 @@ class RebalanceLog:
         self._failures = 0
 
     def began(self, now: float, generation: int, reason: str) -> None:
-        """Note a rebalance. Arguments: generation: the one that is left, -1 for none."""
+        """Log the start of a rebalance. Arguments: generation: the previous one, -1 without one."""
         log.info('group=%s generation=%d: rebalance: %s', self._group_id, generation, reason)
         if reason == Reason.FOLLOW_UP.value:
             return  # the second half of the one before
@@ -66,12 +66,12 @@ class RebalanceLog:
             )
 
     def joined(self, generation: int, partitions: int) -> None:
-        """Note the end of a rebalance."""
+        """Log the end of a rebalance."""
         self._failures = 0
         log.debug('group=%s generation=%d: %d partitions', self._group_id, generation, partitions)
 
     def failed(self, what: str, error: KafkaError) -> None:
-        """Note a call that has to be repeated: the 1st, 2nd, 4th ... in a row is logged."""
+        """Count a request that has to be repeated; log the 1st, 2nd, 4th ... consecutive one."""
         self._failures += 1
         if self._failures & (self._failures - 1) == 0:
             log.warning(

@@ -1,1 +1,1 @@
-"""Assignors: how the leader of a classic group shares partitions among its members."""
+"""Assignors: how the leader of a classic group assigns partitions to its members."""

@@ -1,7 +1,7 @@
 """AbstractPartitionAssignor: the interface of the assignors of a classic group.
 
-The base of this package's assignors and of those that programs write. adapt.py calls the assignors
-of all releases.
+The base class of the assignors of this package and of programs. adapt.py calls assignors written
+for any release.
 """
 
 from __future__ import annotations
@@ -28,51 +28,51 @@ log = logging.getLogger(__name__)
 class RebalanceProtocol(enum.IntEnum):
     """What a member does with its partitions before a new assignment (3.0, KIP-429)."""
 
-    EAGER = 0  # it gives up all of them
-    COOPERATIVE = 1  # it keeps those that stay its own
+    EAGER = 0  # it revokes all of them
+    COOPERATIVE = 1  # it keeps those that are assigned to it again
 
 
 class AbstractPartitionAssignor(abc.ABC):
-    """Share the partitions of topics among the members of a group; a base for assignors.
+    """Base class of assignors, which assign partitions of topics to the members of a group.
 
-    Methods may be those of the class or of its objects. Up to 2.x on_assignment() has one argument.
+    Methods may be class methods or instance methods. Up to 2.x on_assignment() has one argument.
     """
 
     @property
     @abc.abstractmethod
     def name(self) -> str:
-        """What members of the group know this assignor by."""
+        """The protocol name of this assignor in the group."""
 
     @abc.abstractmethod
     def assign(self, cluster: ClusterMetadata, members: Any) -> Dict[str, Any]:
-        """Return who gets what: {member id: ConsumerProtocolMemberAssignment}.
+        """Return the assignments: {member id: ConsumerProtocolMemberAssignment}.
 
-        Arguments: cluster: whose partitions_for_topic(topic) tells the partitions; members:
-            {member id: ConsumerProtocolMemberMetadata}. A member id is a str that has, as 3.0 wants
-            it, the attributes member_id, group_instance_id and metadata.
+        Arguments: cluster: its partitions_for_topic(topic) returns the partitions; members:
+            {member id: ConsumerProtocolMemberMetadata}. A member id is a str with the attributes
+            that 3.0 requires: member_id, group_instance_id and metadata.
         """
 
     @abc.abstractmethod
     def metadata(self, topics: Iterable[str]) -> Any:
-        """Return what this member tells the group: a ConsumerProtocolMemberMetadata."""
+        """Return the subscription of this member: a ConsumerProtocolMemberMetadata."""
 
     @abc.abstractmethod
     def on_assignment(self, assignment: Any, generation: int) -> Any:
-        """Take note of the ConsumerProtocolMemberAssignment that this member got."""
+        """Handle the ConsumerProtocolMemberAssignment of this member."""
 
     def supported_protocols(self) -> Sequence[RebalanceProtocol]:
-        """Return what the assignor can do, the best first (3.0)."""
+        """Return the rebalance protocols of the assignor, the preferred one first (3.0)."""
         return [RebalanceProtocol.EAGER]
 
 
 class ByClass(AbstractPartitionAssignor):
-    """An assignor without state, used as a class or as an object."""
+    """A stateless assignor, which may be used as a class or as an object."""
 
     version: ClassVar[int] = 0
 
     @classmethod
     def metadata(cls, topics: Iterable[str]) -> ConsumerProtocolMemberMetadata:
-        """Return what a member tells the group: its topics."""
+        """Return the subscription of a member: its topics."""
         return ConsumerProtocolMemberMetadata(cls.version, list(topics), b'')
 
     @classmethod
@@ -83,9 +83,9 @@ class ByClass(AbstractPartitionAssignor):
 def partitions_of(
     cluster: ClusterMetadata, members: Iterable[GroupSubscription]
 ) -> Dict[str, List[int]]:
-    """Return {topic: [partition]}, ascending, of all subscribed topics that are known.
+    """Return {topic: [partition]}, ascending, of all subscribed topics in the metadata.
 
-    The others are left out, with a warning.
+    Other topics are omitted, with a warning.
     """
     found = {}
     for topic in sorted({topic for member in members for topic in member.topics}):
@@ -100,7 +100,7 @@ def partitions_of(
 def assignments(
     shares: Mapping[str, Iterable[Partition]],
 ) -> Dict[str, ConsumerProtocolMemberAssignment]:
-    """Return {member id: assignment} of {member id: partitions}."""
+    """Return {member id: ConsumerProtocolMemberAssignment} from {member id: partitions}."""
     return {
         member: ConsumerProtocolMemberAssignment(0, by_topic(partitions), b'')
         for member, partitions in shares.items()
@@ -108,9 +108,10 @@ def assignments(
 
 
 class OnClassOrObject:
-    """Makes a function a method of the class and of objects: 2.x had state in the class, 3.0 not.
+    """Makes a function a method of the class and of its objects.
 
-    The first argument is the object, or the class if there is none.
+    2.x kept the state of an assignor in the class, 3.0 in an object. The first argument of the
+    function is the object, or the class if it is called on the class.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:

@@ -1,10 +1,10 @@
-"""The interface through which a member calls assignors of all releases, and those of programs.
+"""Adapter by which a member of a classic group calls assignors written for any release.
 
-A member of a classic group asks an Assignor for the subscription to join with, for the assignment
-of all members, and tells it its own. Assignors of 1.x and 2.x are mostly classes with class
-methods, which are told the assignment alone; those of 3.0 are objects, which are told the
-generation too and get a list of members. An assignor may also be given by name: 'range',
-'roundrobin', 'sticky', 'cooperative-sticky'.
+A member gets the subscription for JoinGroup from an Assignor, as the leader also the assignment of
+all members, and passes its own assignment to it. Assignors of 1.x and 2.x are mostly classes with
+class methods, whose on_assignment() has no generation; those of 3.0 are objects, whose
+on_assignment() has the generation and whose assign() gets a list of members. An assignor may also
+be given by name: 'range', 'roundrobin', 'sticky', 'cooperative-sticky'.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ DEFAULT = (RangePartitionAssignor, RoundRobinPartitionAssignor)
 
 
 class Assignor:
-    """An assignor as a member of a classic group uses it.
+    """An assignor of a member of a classic group.
 
-    Arguments: made: an object, or a class that is used as one; name; is_cooperative.
+    Arguments: made: an object, or a class that is used like an object; name; is_cooperative.
 
-    Attributes: name: what the group knows it by; is_cooperative: whether a member keeps what it
-        owns while the group rebalances, which all assignors of a consumer have to be able to.
+    Attributes: name: the protocol name in the group; is_cooperative: whether a member keeps its
+        partitions while the group rebalances, which all assignors of a consumer must support.
     """
 
     def __init__(self, made: Any, name: str, is_cooperative: bool) -> None:
@@ -82,14 +82,15 @@ class Assignor:
         generation: int = -1,
         rack: Optional[str] = None,
     ) -> bytes:
-        """Return what to tell the group when joining.
+        """Return the encoded subscription for JoinGroup.
 
-        Arguments: owned, generation: what the member has and since when; only told where the
-            assignor is cooperative; rack: the option client_rack.
-        Raises: what the assignor's metadata() raises; ValueError for what cannot be encoded.
+        Arguments: owned, generation: the owned partitions and the generation that assigned them,
+            used only if the assignor is cooperative; rack: the option client_rack.
+        Raises: the errors of the assignor's metadata(); ValueError if it cannot be encoded.
         """
         wanted = read_metadata(self._made.metadata(set(topics)))
-        # What the consumer knows of itself counts: the assignor has not heard of losses.
+        # The partitions that the consumer owns, not those of the assignor: it is not notified of
+        # lost partitions.
         if self.is_cooperative:
             wanted = wanted._replace(owned=list(owned), generation=generation)
         else:
@@ -99,12 +100,13 @@ class Assignor:
     def assign(
         self, cluster: ClusterMetadata, members: Mapping[str, GroupSubscription]
     ) -> Dict[str, bytes]:
-        """Return what each member of the group gets: {member id: bytes for SyncGroup}.
+        """Return the assignment of each member: {member id: bytes for SyncGroup}.
 
-        A cooperative one gives nobody what somebody else still owns, even if it was written to.
+        If the assignor is cooperative, partitions that another member still owns are withheld, even
+        if the assignor of the program does not do that.
 
-        Raises: what the assignor raises; IllegalStateError where it gives to who is no member;
-            TypeError where it returns no mapping.
+        Raises: the errors of the assignor; IllegalStateError if it assigns to an unknown member;
+            TypeError if it does not return a mapping.
         """
         wanted = [each._replace(member_id=name) for name, each in members.items()]
         result = self._made.assign(cluster, shown_to_assignors(wanted))
@@ -131,7 +133,7 @@ class Assignor:
         }
 
     def on_assignment(self, assignment: bytes, generation: int) -> None:
-        """Tell the assignor what its member got. Raises what it raises; ProtocolError."""
+        """Pass the assignment of its member to the assignor. Raises its errors; ProtocolError."""
         if self._told is None:
             return
         got = read_assignment(assignment)
@@ -145,7 +147,7 @@ class Assignor:
 
 
 def _read_share(assignment: Any) -> GroupSubscription:
-    """Return as `owned` what somebody is to get, given as an object of any era or as bytes."""
+    """Return an assignment in `owned`, from an object of any release or from bytes."""
     if isinstance(assignment, (bytes, bytearray, memoryview)):
         assignment = read_assignment(bytes(assignment))
     user_data = getattr(assignment, 'user_data', None)
@@ -156,12 +158,13 @@ def _read_share(assignment: Any) -> GroupSubscription:
 
 
 def adapt_assignors(given: Any = ()) -> List[Assignor]:
-    """Return assignors of any era behind one call, what the program likes best first.
+    """Return the Assignors of a member, the preferred one first.
 
-    If one of them cannot be cooperative, none is.
+    They are cooperative only if all of them can be.
 
-    Arguments: given: names, classes and objects, or one of them; nothing means range, roundrobin.
-    Raises: KafkaConfigurationError for what is no assignor, and for two of one name.
+    Arguments: given: names, classes and objects, or one of them; the default is range, roundrobin.
+    Raises: KafkaConfigurationError for an object that is not an assignor, and for two of the same
+        name.
     """
     if isinstance(given, (str, type)) or not isinstance(given, Iterable):
         given = [given]
@@ -176,7 +179,7 @@ def adapt_assignors(given: Any = ()) -> List[Assignor]:
 
 
 def _make(given: Any) -> Any:
-    """Return what has the methods of an assignor: an object, or a class with class methods."""
+    """Return an object, or a class with class methods, that has the methods of an assignor."""
     found = NAMED.get(given) if isinstance(given, str) else given
     if not all(callable(getattr(found, name, None)) for name in ('assign', 'metadata')):
         raise KafkaConfigurationError(
@@ -195,7 +198,7 @@ def _make(given: Any) -> Any:
 
 
 def _is_of_class(found: type) -> bool:
-    """Return True if a class is used as it is, because its methods are those of the class."""
+    """Return True if a class is used without an object, because it has class methods."""
     defined: Dict[str, Any] = {}
     for each in reversed(found.__mro__):
         defined.update(vars(each))
@@ -219,6 +222,6 @@ def _can_cooperate(made: Any) -> bool:
     supported = getattr(made, 'supported_protocols', None)
     if not callable(supported):
         return False
-    # A class that is used as one may have an ordinary method here, from its base.
+    # A class with class methods may inherit an instance method here.
     protocols: Sequence[Any] = supported() if takes(supported, 0) else supported(made)
     return RebalanceProtocol.COOPERATIVE in list(protocols)

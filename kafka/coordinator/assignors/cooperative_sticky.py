@@ -1,9 +1,8 @@
-"""CooperativeStickyAssignor: the sticky assignment, without stopping partitions that stay.
+"""CooperativeStickyAssignor: the sticky assignment with cooperative rebalancing (KIP-429).
 
-Members tell the leader what they own (KIP-429) in the fields of subscriptions from version 1 on,
-and the generation from version 2 on (KIP-792); for version 1 it is in the user data. A partition
-that changes its owner is assigned to nobody at first: its owner gives it up, and the group
-rebalances again.
+Subscriptions have the owned partitions from version 1 on, and their generation from version 2 on
+(KIP-792); in version 1 the generation is in the user data. A partition that changes its owner is
+assigned to no member at first: its owner revokes it, and the group rebalances again.
 """
 
 from __future__ import annotations
@@ -34,30 +33,30 @@ _INT32 = struct.Struct('>i')
 
 
 class CooperativeStickyAssignor(StickyPartitionAssignor):
-    """Give every member as many partitions; only those that move are revoked (3.0).
+    """Balance partitions among members; only partitions that move are revoked (3.0).
 
-    All members of the group have to use it. Attributes as those of StickyPartitionAssignor.
+    All members of the group have to use it. Attributes: see StickyPartitionAssignor.
     """
 
     name: ClassVar[str] = 'cooperative-sticky'
     version: ClassVar[int] = 1
 
     def supported_protocols(self) -> Sequence[RebalanceProtocol]:
-        """Return that it can do both."""
+        """Return both protocols, COOPERATIVE first."""
         return [RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER]
 
     @OnClassOrObject
     def assign(
         self, cluster: ClusterMetadata, members: Any
     ) -> Dict[str, ConsumerProtocolMemberAssignment]:
-        """Return who gets what, see AbstractPartitionAssignor."""
+        """Return the assignments, see AbstractPartitionAssignor."""
         wanted = [_with_generation(member) for member in read_members(members)]
         claims = Claims.of(wanted)
         return assignments(withhold(shares_of(cluster, wanted, claims), wanted, claims))
 
     @OnClassOrObject
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolMemberMetadata:
-        """Return what a member tells the group: its topics and what it owns."""
+        """Return the subscription of a member: its topics and owned partitions."""
         told = ConsumerProtocolMemberMetadata(
             self.version, list(topics), _INT32.pack(self.generation)
         )
@@ -70,7 +69,7 @@ class CooperativeStickyAssignor(StickyPartitionAssignor):
 
 
 def _with_generation(member: GroupSubscription) -> GroupSubscription:
-    """Return a member with the generation of its user data, if the fields do not have it."""
+    """Return a subscription with the generation of its user data, if the field is missing."""
     if member.generation != -1 or member.version >= 2:
         return member
     try:

@@ -1,7 +1,7 @@
-"""The racks of members and of replicas, for assignors that prefer near replicas (KIP-881).
+"""The racks of members and replicas, for rack-aware assignors (KIP-881).
 
-Says whether racks count at all, and which member matches which partition; each assignor uses that
-in its own way. Pure.
+Decides whether racks matter at all, and which member matches which partition; each assignor uses
+that in its own way. Pure.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ Racked = Dict[int, FrozenSet[str]]
 
 
 class Racks:
-    """Where the members of a group and the replicas of partitions stand.
+    """The racks of the members of a group and of the replicas of partitions.
 
-    Arguments: cluster: its brokers' racks count, where it knows any; members; partitions: {topic:
+    Arguments: cluster: has the racks of brokers, if they are known; members; partitions: {topic:
         [partition]}.
 
     Attributes: of_members: {member id: rack or None}.
@@ -37,13 +37,13 @@ class Racks:
             member.member_id: member.rack or None for member in members
         }
         self._topics: Dict[str, Racked] = {}
-        # Test doubles, and clusters of other makes, know no replicas.
+        # Test doubles, and other implementations of a cluster, may not have replicas.
         if any(self.of_members.values()) and hasattr(cluster, 'partition'):
             for topic, numbers in partitions.items():
                 self._topics[topic] = _racks_of_topic(cluster, topic, numbers)
 
     def matter_to(self, topic: str, members: Iterable[str]) -> bool:
-        """Return True if it makes a difference which of the members reads which partition."""
+        """Return True if racks make a difference between members for a topic."""
         racked = self._topics.get(topic)
         if not racked:
             return False
@@ -54,11 +54,11 @@ class Racks:
         )
 
     def of_partition(self, partition: Tuple[str, int]) -> FrozenSet[str]:
-        """Return the racks that keep a partition; nothing where that is not known."""
+        """Return the racks of the replicas of a partition; empty if unknown."""
         return self._topics.get(partition[0], {}).get(partition[1], frozenset())
 
     def match(self, member: str, partition: Tuple[str, int]) -> bool:
-        """Return True if a member need not look beyond its rack; one without rack never minds."""
+        """Return True if a member has no rack, or a replica of the partition is in its rack."""
         rack = self.of_members[member]
         return rack is None or rack in self.of_partition(partition)
 

@@ -1,7 +1,7 @@
 """RangePartitionAssignor: every subscriber of a topic gets a range of its partitions.
 
-With racks (KIP-881) each member first gets, up to its quota, what it can read in its own rack;
-partitions of the same number in topics of equal size and subscribers stay together.
+With racks (KIP-881) each member first gets, up to its quota, partitions with a replica in its rack;
+topics with the same subscribers and number of partitions stay co-partitioned.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ['RangePartitionAssignor']
 
 
 class RangePartitionAssignor(ByClass):
-    """Give each subscriber of a topic a run of its partitions; the first ones get one more (1.x).
+    """Assign a range of each topic to each of its subscribers; the first may get one more (1.x).
 
     With two members and two topics of three partitions the first gets 0 and 1 of both.
     """
@@ -32,7 +32,7 @@ class RangePartitionAssignor(ByClass):
     def assign(
         cls, cluster: ClusterMetadata, members: Any
     ) -> Dict[str, ConsumerProtocolMemberAssignment]:
-        """Return who gets what, see AbstractPartitionAssignor."""
+        """Return the assignments, see AbstractPartitionAssignor."""
         wanted = read_members(members)
         partitions = partitions_of(cluster, wanted)
         racks = Racks(cluster, wanted, partitions)
@@ -56,13 +56,13 @@ class RangePartitionAssignor(ByClass):
 
 
 class _Sharing:
-    """One topic while it is shared: what is left of it, and how much each may still take."""
+    """The state of assigning one topic: unassigned partitions, and how many each may still take."""
 
     def __init__(self, topic: str, partitions: Sequence[int], members: Sequence[str]) -> None:
         self.topic = topic
         self.numbers = tuple(partitions)
         self.taken: Dict[str, List[int]] = {member: [] for member in members}
-        self._left = dict.fromkeys(partitions)  # a set that keeps its order
+        self._left = dict.fromkeys(partitions)  # an ordered set
         self._quota, self._one_more = divmod(len(partitions), len(members))
 
     def room(self, member: str) -> int:
@@ -70,7 +70,7 @@ class _Sharing:
         return max(0, self._quota + (self._one_more > 0) - len(self.taken[member]))
 
     def take(self, member: str, partitions: Sequence[int]) -> None:
-        """Give partitions to a member."""
+        """Assign partitions to a member."""
         before = len(self.taken[member])
         self.taken[member] += partitions
         if before <= self._quota < len(self.taken[member]):
@@ -79,14 +79,14 @@ class _Sharing:
             del self._left[partition]
 
     def share(self, may: Callable[[str, int], bool] = lambda member, partition: True) -> None:
-        """Let members take, one after the other, what is left and they may have."""
+        """Assign to each member in turn the unassigned partitions that `may` allows."""
         for member in self.taken:
             fitting = (partition for partition in self._left if may(member, partition))
             self.take(member, list(islice(fitting, self.room(member))))
 
 
 def _share_by_racks(sharings: Iterable[_Sharing], racks: Racks) -> None:
-    """Give members what they can read in their racks, if racks make a difference."""
+    """Assign to members partitions with replicas in their racks, if racks make a difference."""
     by_racks = [each for each in sharings if racks.matter_to(each.topic, each.taken)]
     if not by_racks:
         return
@@ -102,7 +102,7 @@ def _share_by_racks(sharings: Iterable[_Sharing], racks: Racks) -> None:
 
 
 def _share_together(sharings: Sequence[_Sharing], racks: Racks) -> None:
-    """Give each number of all these topics to the first member whose rack has all of them."""
+    """Assign each partition number of all topics to the first member whose rack has all of them."""
     for number in sharings[0].numbers:
         for member in sharings[0].taken:
             if all(

@@ -1,4 +1,4 @@
-"""RoundRobinPartitionAssignor: partitions are dealt to the members in turn."""
+"""RoundRobinPartitionAssignor: partitions are assigned to the members in turn."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ __all__ = ['RoundRobinPartitionAssignor']
 
 
 class RoundRobinPartitionAssignor(ByClass):
-    """Deal the partitions of all topics to the members in turn, passing over who has not
-    subscribed (1.x).
+    """Assign the partitions of all topics in turn to the members that are subscribed (1.x).
 
     With two members and two topics of three partitions the first gets 0 and 2 of the first topic
     and 1 of the second.
@@ -29,7 +28,7 @@ class RoundRobinPartitionAssignor(ByClass):
     def assign(
         cls, cluster: ClusterMetadata, members: Any
     ) -> Dict[str, ConsumerProtocolMemberAssignment]:
-        """Return who gets what, see AbstractPartitionAssignor."""
+        """Return the assignments, see AbstractPartitionAssignor."""
         wanted = read_members(members)
         shares: Dict[str, List[Partition]] = {each.member_id: [] for each in wanted}
         turns = cycle([(each.member_id, frozenset(each.topics)) for each in wanted])

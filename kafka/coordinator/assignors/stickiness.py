@@ -1,15 +1,15 @@
-"""The sticky assignment: even shares, with as few partitions moved as possible.
+"""The sticky assignment algorithm: a balanced assignment that moves as few partitions as possible.
 
-The rules that both sticky assignors share (KIP-54), in the order of their weight: balance, keeping
-owned partitions, racks. Members tell what they own; if two claim a partition, the later generation
-is right, and of one generation neither. Pure.
+Used by both sticky assignors (KIP-54). The criteria in the order of their weight: balance, keeping
+owned partitions, racks. Members claim the partitions that they own; if two members claim a
+partition, the one with the later generation owns it, and neither if the generations are equal.
 
-If all members want the same topics, the shares are computed directly. Otherwise each free partition
-goes to the member with the fewest of those that may have it; then partitions move from members with
-more to members with fewer as long as that makes shares more even, also along a chain of members
+If all members subscribe to the same topics, the assignment is computed directly. Otherwise each
+free partition goes to the subscriber with the fewest partitions; then partitions move from members
+with more to members with fewer as long as that improves the balance, also along a chain of members
 that each pass one on. Free partitions move first, owned ones only if that is not enough. So the
-shares are as even as possible whatever was owned before, and what cooperative members were promised
-in one round fits in the next round without moving anything else.
+balance is as good as possible whatever was owned before, and a partition that is withheld in one
+cooperative rebalance can be assigned in the next one without moving others. Pure.
 """
 
 from __future__ import annotations
@@ -39,10 +39,11 @@ Shares = Dict[str, List[Partition]]
 
 
 class Claims(NamedTuple):
-    """Who owns what, of all that members claim.
+    """The owners of partitions, from the claims of all members.
 
-    owner: {partition: its one owner}; before: {partition: whose it was until a later generation
-    gave it to somebody else}; contested: claimed by several with equal right, so owned by none.
+    owner: {partition: its owner}; before: {partition: its owner in an earlier generation, until a
+    later one assigned it to another member}; contested: claimed by several members of the same
+    generation, so without an owner.
     """
 
     owner: Dict[Partition, str]
@@ -51,7 +52,7 @@ class Claims(NamedTuple):
 
     @classmethod
     def of(cls, members: Iterable[GroupSubscription]) -> Claims:
-        """Decide between claims: owned of generation."""
+        """Resolve the claims of members, by the generation of their owned partitions."""
         best: Dict[Partition, Tuple[int, str]] = {}
         before: Dict[Partition, Tuple[int, str]] = {}
         contested = {}
@@ -78,9 +79,9 @@ def share(
     partitions: Mapping[str, Sequence[int]],
     racks: Racks,
 ) -> Shares:
-    """Return {member id: partitions}, as even as can be and as near to the claims.
+    """Return {member id: partitions}: balanced, and as close to the claims as possible.
 
-    Arguments: members: sorted; partitions: {topic: [partition]} of all topics that are known.
+    Arguments: members: sorted; partitions: {topic: [partition]} of all topics in the metadata.
     """
     known = frozenset(partitions)
     topics = {each.member_id: known.intersection(each.topics) for each in members}
@@ -100,9 +101,9 @@ def share(
 
 
 def withhold(shares: Shares, members: Iterable[GroupSubscription], claims: Claims) -> Shares:
-    """Leave out what somebody else still owns (KIP-429); it is placed when that one gave it up.
+    """Omit partitions that another member still owns (KIP-429); they are assigned after revocation.
 
-    Who gets a partition has to be its owner, or nobody may claim it.
+    A partition is assigned only to its owner, or if no member claims it.
     """
     claimed = {partition for member in members for partition in member.owned}
     return {
@@ -116,7 +117,7 @@ def withhold(shares: Shares, members: Iterable[GroupSubscription], claims: Claim
 
 
 class _Even:
-    """Members that all want the same: floor(P / M) for each, one more for P mod M of them."""
+    """Members with equal subscriptions: floor(P / M) for each, one more for P mod M of them."""
 
     def __init__(self, kept: Shares, free: List[Partition], racks: Racks) -> None:
         count = len(free) + sum(map(len, kept.values()))
@@ -141,7 +142,7 @@ class _Even:
         self._one_more -= len(share) > self._quota
 
     def _near(self, free: Iterable[Partition], racks: Racks) -> List[Partition]:
-        """Give what members with room can read in their racks, and return the rest."""
+        """Assign partitions to members in racks of their replicas; return the rest."""
         queues: Dict[Optional[str], Deque[str]] = {}
         for member in sorted(self.shares, key=lambda each: len(self.shares[each])):
             queues.setdefault(racks.of_members[member], deque()).append(member)
@@ -158,7 +159,7 @@ class _Even:
         return far
 
     def _next(self, queue: Optional[Deque[str]]) -> Optional[str]:
-        """Return who is next of those with room, and put it at the end of the queue."""
+        """Return the next member below its quota, and move it to the end of the queue."""
         while queue:
             member = queue.popleft()
             if self._room(member):
@@ -167,7 +168,7 @@ class _Even:
         return None
 
     def _anywhere(self, free: Iterable[Partition]) -> None:
-        """Deal to the members below the quota, then to those that may have one more."""
+        """Assign to the members below the quota in turn, then to those that may have one more."""
         below = deque(each for each in self.shares if len(self.shares[each]) < self._quota)
         others = deque(each for each in self.shares if len(self.shares[each]) <= self._quota)
         for partition in free:
@@ -181,10 +182,10 @@ class _Even:
 
 
 class _Group:
-    """Who may have the partitions of some topics, the least loaded of each rack in a heap.
+    """The subscribers of some topics: a heap per rack, with the least loaded member on top.
 
-    An entry whose load is no longer that of its member is put right when it comes to the top. That
-    is early enough for loads that have grown; one that has fallen has to be added.
+    An entry with an outdated load is corrected when it reaches the top. That is sufficient if the
+    load has grown; if it has fallen, a new entry has to be added.
     """
 
     def __init__(self, members: Sequence[str], racks: Racks) -> None:
@@ -195,7 +196,7 @@ class _Group:
         }
 
     def least(self, loads: Mapping[str, int], near: FrozenSet[str]) -> Tuple[int, str]:
-        """Return load and id of who has least, of several one near by, of these the first."""
+        """Return load and id of the least loaded member; ties: one in a near rack, then by rank."""
         found = []
         for rack, heap in self.heaps.items():
             load, rank, member = heap[0]
@@ -208,10 +209,10 @@ class _Group:
 
 
 class _Uneven:
-    """Members that want different topics.
+    """Members with different subscriptions.
 
-    Topics with the same subscribers form a group, whose partitions are all alike but for racks and
-    for who had them.
+    Topics with the same subscribers form a group: its partitions are interchangeable except for
+    racks and previous owners.
     """
 
     def __init__(
@@ -229,13 +230,13 @@ class _Uneven:
         self._rank = {member: rank for rank, member in enumerate(kept)}
         self._group_of: Dict[str, _Group] = {}
         self._groups_of: Dict[str, List[_Group]] = {member: [] for member in kept}
-        #: Of each member, by group, what it has; what it did not have before stands behind.
+        #: The partitions of each member, by group; those it did not own before come last.
         self._held: Dict[str, Dict[_Group, List[Partition]]] = {member: {} for member in kept}
         self._form_groups()
         for member, share in kept.items():
             for partition in share:
                 self._hold(member, partition)
-        #: Of each member, by group, how many of those it has may not be moved.
+        #: The number of partitions of each member, by group, that must not move.
         self._fixed = {
             member: {group: len(some) for group, some in held.items()}
             for member, held in self._held.items()
@@ -266,7 +267,7 @@ class _Uneven:
             self._tell(member)
 
     def _tell(self, member: str) -> None:
-        """Tell all groups of a member that its load has fallen."""
+        """Add an entry to all groups of a member, because its load has fallen."""
         entry = self._loads[member], self._rank[member], member
         rack = self._racks.of_members[member]
         for group in self._groups_of[member]:
@@ -276,7 +277,7 @@ class _Uneven:
         self._held[member].setdefault(self._group_of[partition[0]], []).append(partition)
 
     def _place(self, free: Iterable[Partition]) -> None:
-        """Give free partitions away, first those that the fewest members may have."""
+        """Assign free partitions, first those of topics with the fewest subscribers."""
         for partition in sorted(free, key=lambda at: (self._group_of[at[0]].size, at)):
             near = self._racks.of_partition(partition)
             _, member = self._group_of[partition[0]].least(self._loads, near)
@@ -284,9 +285,9 @@ class _Uneven:
             self._hold(member, partition)
 
     def _even_out(self) -> None:
-        """Move partitions from who has more to who has less, until no move makes it more even.
+        """Move partitions from members with more to members with less, until it is balanced.
 
-        Each move makes the sum of the squares of loads smaller, so there is an end to it.
+        Each move reduces the sum of the squares of loads, so this terminates.
         """
         has_moved = True
         while has_moved:
@@ -305,11 +306,11 @@ class _Uneven:
         return len(some) > self._fixed[member].get(group, 0)
 
     def _pass_on(self) -> bool:
-        """Move partitions along one chain of members to who has at least two less than its first.
+        """Move partitions along a chain to a member with at least two fewer than its first member.
 
-        Where there is no such chain, the shares are as even as can be. Return whether there was.
-        A member reached from a fuller one is not searched again: that search found nobody with few
-        enough partitions.
+        Returns False if there is no such chain: the balance cannot be improved.
+        A member that was reached from a more loaded one is not searched again: that search found no
+        member with few enough partitions.
         """
         came_from: Dict[str, Optional[Tuple[str, _Group]]] = {}
         seen: Set[_Group] = set()
@@ -346,7 +347,7 @@ class _Uneven:
             last, link = member, came_from[member]
 
     def _give_back(self, member: str) -> None:
-        """Move what somebody had before to that one, where that makes it more even."""
+        """Move partitions to their previous owners, if that improves the balance."""
         if not self._before:
             return
         for group, some in list(self._held[member].items()):
@@ -360,9 +361,10 @@ class _Uneven:
                     self._move(member, group, partition, to)
 
     def _relieve(self, member: str) -> None:
-        """Move partitions to members that have at least two less, first to who has least.
+        """Move partitions to members with at least two fewer, first to the least loaded.
 
-        Meanwhile loads of others only grow, so an entry of the heap is put right at the top.
+        The loads of other members only grow meanwhile, so entries of the heap are corrected at the
+        top.
         """
         nowhere: FrozenSet[str] = frozenset()
         held = self._held[member]

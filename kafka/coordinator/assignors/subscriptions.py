@@ -1,9 +1,9 @@
 """Subscriptions and assignments of the members of a classic group, as values and as bytes.
 
-GroupSubscription, the bytes inside JoinGroup and SyncGroup (protocol type "consumer"), and the
-members that an assignor is given. Used by assignors and members of classic groups. An int16 with
-the version precedes the fields; a higher version than known is read with the newest known layout,
-and what follows it is ignored. Pure.
+GroupSubscription, the bytes in JoinGroup and SyncGroup (protocol type "consumer"), and the members
+that are passed to an assignor. Used by assignors and members of classic groups. An int16 with the
+version precedes the fields; a higher version than known is decoded with the newest known layout,
+and the bytes after it are ignored. Pure.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = [
     'read_members',
 ]
 
-#: A TopicPartition, or what equals it.
+#: A TopicPartition or an equal tuple.
 Partition = Tuple[Any, int]
 
 #: The newest layout of a subscription.
@@ -45,9 +45,9 @@ PARTITIONS = Array(('topic', _STRING), ('partitions', Array(Int32)))
 
 
 class GroupSubscription(NamedTuple):
-    """What a member told the group when it joined.
+    """The subscription of a member in JoinGroup.
 
-    generation: of `owned`, -1: unknown; rack: None: unknown; version: of the bytes it came in.
+    generation: of `owned`, -1 if unknown; rack: None if unknown; version: of its encoded form.
     """
 
     member_id: str
@@ -61,7 +61,7 @@ class GroupSubscription(NamedTuple):
 
     @property
     def rank(self) -> Tuple[bool, str]:
-        """What members are sorted by: first those with an instance id, by it (KIP-345)."""
+        """The sort key of members: those with an instance id first, by that (KIP-345)."""
         if self.group_instance_id is None:
             return True, self.member_id
         return False, self.group_instance_id
@@ -84,7 +84,7 @@ def flat(topics: Iterable[Tuple[str, Iterable[int]]]) -> List[TopicPartition]:
 
 
 def encode_subscription(wanted: GroupSubscription) -> bytes:
-    """Return the bytes for JoinGroup, in `version` or whatever higher one has room for the rest."""
+    """Return the bytes for JoinGroup, in `version` or a higher one that has all given fields."""
     version = max(wanted.version, 1 if wanted.owned else 0)
     version = max(version, 2 if wanted.generation != -1 else 0)
     version = min(max(version, NEWEST if wanted.rack is not None else 0), NEWEST)
@@ -105,9 +105,9 @@ def encode_subscription(wanted: GroupSubscription) -> bytes:
 def decode_subscription(
     data: bytes, member_id: str = '', group_instance_id: Optional[str] = None
 ) -> GroupSubscription:
-    """Read what a member put into JoinGroup.
+    """Decode the subscription of a member from JoinGroup.
 
-    Raises: ProtocolError, naming the member, for bytes that are no subscription.
+    Raises: ProtocolError, naming the member, if the bytes are not a subscription.
     """
     stream = io.BytesIO(data)
     try:
@@ -131,15 +131,15 @@ def decode_subscription(
 def encode_assignment(
     partitions: Iterable[Partition], user_data: Optional[bytes] = b'', version: int = 0
 ) -> bytes:
-    """Return the bytes for SyncGroup; they look alike in all versions."""
+    """Return the bytes for SyncGroup; the layout is the same in all versions."""
     topics = PARTITIONS.encode(by_topic(partitions))
     return Int16.encode(version) + topics + Bytes.encode(user_data)
 
 
 def read_assignment(data: bytes) -> ConsumerProtocolMemberAssignment:
-    """Read what a member got from SyncGroup; of no bytes at all, nothing.
+    """Decode the assignment of a member from SyncGroup; b'' is an empty assignment.
 
-    Raises: ProtocolError for bytes that are no assignment.
+    Raises: ProtocolError if the bytes are not an assignment.
     """
     if not data:
         return ConsumerProtocolMemberAssignment(0, [], b'')
@@ -152,7 +152,7 @@ def read_assignment(data: bytes) -> ConsumerProtocolMemberAssignment:
 
 
 def decode_assignment(data: bytes) -> List[TopicPartition]:
-    """Return the partitions that a member got from SyncGroup; raises as read_assignment()."""
+    """Return the partitions of an assignment from SyncGroup; raises as read_assignment()."""
     return read_assignment(data).partitions()
 
 
@@ -160,16 +160,17 @@ def decode_assignment(data: bytes) -> List[TopicPartition]:
 
 
 class MemberName(str):
-    """The id of a member, which is what 1.x and 2.x give assignors, with the attributes of 3.0.
+    """The id of a member with the attributes of 3.0.
 
-    3.0 gives them a list of members instead, each with member_id, group_instance_id and metadata.
+    1.x and 2.x pass member ids to assignors, 3.0 a list of members, each with member_id,
+    group_instance_id and metadata.
     """
 
     group_instance_id: Optional[str]
     metadata: Any
 
     def __new__(cls, member_id: str, metadata: Any, instance: Optional[str] = None) -> MemberName:
-        """Make one."""
+        """Create the str and set its attributes."""
         made = super().__new__(cls, member_id)
         made.group_instance_id = instance
         made.metadata = metadata
@@ -182,7 +183,7 @@ class MemberName(str):
 
 
 class Members(Dict[str, Any]):
-    """The members an assignor is given: {member id: metadata}, and, iterated, the list of 3.0."""
+    """The members for an assignor: {member id: metadata}; iterating yields the members of 3.0."""
 
     def __missing__(self, key: Any) -> Any:
         if isinstance(key, (int, slice)):
@@ -191,7 +192,7 @@ class Members(Dict[str, Any]):
 
 
 def shown_to_assignors(members: Iterable[GroupSubscription]) -> Members:
-    """Return what members want in the form that assignors of all eras understand."""
+    """Return subscriptions in a form that assignors of all releases accept."""
     shown = Members()
     for wanted in members:
         metadata = ConsumerProtocolMemberMetadata(
@@ -209,7 +210,7 @@ def shown_to_assignors(members: Iterable[GroupSubscription]) -> Members:
 
 
 def read_members(members: Any) -> List[GroupSubscription]:
-    """Return the members that an assignor was given, sorted by rank.
+    """Return the subscriptions of the members passed to an assignor, sorted by rank.
 
     Arguments: members: {member id: metadata} (1.x, 2.x), or objects with member_id,
         group_instance_id and metadata (3.0); metadata with subscription or topics, and user_data.
@@ -233,9 +234,9 @@ def _wanted(member: Any, metadata: Any) -> GroupSubscription:
 
 
 def read_metadata(metadata: Any) -> GroupSubscription:
-    """Return what the metadata of a member says; it is bytes, or an object of any era.
+    """Return the subscription in the metadata of a member: bytes, or an object of any release.
 
-    Raises: AttributeError for an object that names no topics; ProtocolError for wrong bytes.
+    Raises: AttributeError for an object without topics; ProtocolError for invalid bytes.
     """
     if isinstance(metadata, (bytes, bytearray, memoryview)):
         return decode_subscription(bytes(metadata))

@@ -1,8 +1,8 @@
-"""The assignors of a member of a classic group, as its requests and responses need them.
+"""The calls of a classic member to its assignors, for its requests and responses.
 
-Subscriptions for JoinGroup, the assignor that the group has chosen, the assignment by the leader,
+Subscriptions for JoinGroup, the assignor that the group has selected, the assignment by the leader,
 and the assignment of this member. An error raised by an assignor becomes an AssignorError. Called
-by ClassicMember in turns of the loop.
+by ClassicMember in the event loop.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ __all__ = ['AssignorError', 'MemberAssignors', 'subscriptions_of']
 
 
 class AssignorError(KafkaError):
-    """An assignor that the program brought along raised; the cause has what."""
+    """An assignor of the program has raised the exception in ``__cause__``."""
 
 
 class MemberAssignors:
-    """Those of one member. Arguments: assignors: the best first.
+    """The assignors of one member. Arguments: assignors: the preferred one first.
 
     Attributes: is_cooperative: whether all are (KIP-429).
     """
@@ -49,7 +49,10 @@ class MemberAssignors:
         generation: int,
         rack: Optional[str],
     ) -> List[Tuple[str, bytes]]:
-        """Return what JoinGroup says for each assignor. Raises AssignorError."""
+        """Return (name, encoded subscription) of each assignor for JoinGroup.
+
+        Raises AssignorError.
+        """
         told = sorted(owned) if self.is_cooperative else []
         return [
             (each.name, _of(each, each.subscription, sorted(topics), told, generation, rack))
@@ -57,7 +60,7 @@ class MemberAssignors:
         ]
 
     def chosen(self, answer: Any) -> Optional[Assignor]:
-        """Return the assignor that an answer to JoinGroup names; None for one not known here."""
+        """Return the assignor that a response to JoinGroup names; None if it is unknown."""
         if answer.protocol_type not in (None, PROTOCOL_TYPE):
             return None
         named = [each for each in self._assignors if each.name == answer.protocol_name]
@@ -66,13 +69,16 @@ class MemberAssignors:
     def share(
         self, assignor: Assignor, cluster: ClusterMetadata, members: Dict[str, GroupSubscription]
     ) -> Dict[str, bytes]:
-        """Return what each member gets. Raises AssignorError."""
+        """Return the encoded assignment of each member. Raises AssignorError."""
         given: Dict[str, bytes] = _of(assignor, assignor.assign, cluster, members)
         return given
 
     def read(self, assignor: Assignor, data: bytes, generation: int) -> List[TopicPartition]:
-        """Return what the leader gave this member. Raises AssignorError, ProtocolError."""
-        if not data:  # the leader has forgotten this member
+        """Return the partitions that the leader has assigned to this member.
+
+        Raises AssignorError, ProtocolError.
+        """
+        if not data:  # the leader's assignment does not have this member
             return []
         assigned = decode_assignment(data)
         _of(assignor, assignor.on_assignment, data, generation)
@@ -80,9 +86,9 @@ class MemberAssignors:
 
 
 def subscriptions_of(answer: Any) -> Dict[str, GroupSubscription]:
-    """Return what all members said, by the answer to the leader's JoinGroup.
+    """Return the subscriptions of all members from the response to the leader's JoinGroup.
 
-    Raises ProtocolError for a member whose subscription cannot be read.
+    Raises ProtocolError if a subscription cannot be decoded.
     """
     return {
         each.member_id: decode_subscription(each.metadata, each.member_id, each.group_instance_id)
@@ -91,7 +97,7 @@ def subscriptions_of(answer: Any) -> Dict[str, GroupSubscription]:
 
 
 def _of(assignor: Assignor, call: Callable[..., Any], *args: Any) -> Any:
-    """Return what an assignor returns. Raises AssignorError for whatever it raises."""
+    """Return the result of a call to an assignor. Raises AssignorError for any exception."""
     try:
         return call(*args)
     except Exception as error:

@@ -1,13 +1,13 @@
 """The driver of a member of a classic group: its requests to the coordinator, and its rebalances.
 
-The engine of a consumer makes one. The state is that of ClassicMembership; the driver sends the
-requests that it needs, with back-off, and offers RebalanceSteps to the polling thread. Everything
-runs in turns of the loop, except for `polled()` and what Member says may be called from any thread.
+Created by the engine of a consumer. The state is in ClassicMembership; the driver sends the
+requests that it needs, with backoff, and offers RebalanceSteps to the polling thread. Everything
+runs in the event loop, except for `polled()` and the methods that Member marks as callable from any
+thread.
 
-One coroutine goes through the rebalances and sleeps while the member is stable; one timer covers
-heartbeats and the poll interval. JoinGroup and SyncGroup have a connection of their own: a broker
-delays their responses, and with them those of all later requests on that connection
-(Pool.group_link()).
+One coroutine does the rebalances and waits while the member is stable; one timer serves heartbeats
+and the poll interval. JoinGroup and SyncGroup use a separate connection: a broker delays their
+responses, and with them those of all later requests on that connection (Pool.group_link()).
 """
 
 from __future__ import annotations
@@ -77,10 +77,11 @@ _STATES = {
 
 
 class ClassicMember(Member):
-    """One member.
+    """A member of a classic group.
 
     Arguments: loop, pool: of the consumer; settings; subscription: a SubscriptionState, read under
-    `lock`; assignors: the best first; on_change: as Member; chance: for the jitter.
+    `lock`; assignors: the preferred one first; on_change: as Member; chance: random numbers for the
+    jitter.
     """
 
     def __init__(
@@ -107,20 +108,20 @@ class ClassicMember(Member):
             loop, pool, settings, self._membership, self._backoff, self._on_heartbeat
         )
         self._log = RebalanceLog(settings.group_id)
-        self._begun = 0  # rebalances that were logged
-        self._began_at = 0.0  # when the last of them did
-        self._failures = 0  # of calls in a row, for the back-off
-        self._foreign = 0  # assignments in a row with topics that this member does not want
+        self._begun = 0  # number of rebalances that were logged
+        self._began_at = 0.0  # when the last of them began
+        self._failures = 0  # consecutive failed requests, for the backoff
+        self._foreign = 0  # consecutive assignments with topics that are not subscribed
         self._task: Optional[Task[None]] = None
-        self._waiter: Optional[Waiter[None]] = None  # of the coroutine
+        self._waiter: Optional[Waiter[None]] = None  # what the coroutine waits for
         self._is_woken = False
         self._is_closed = False
-        self._parking: Any = None  # the link that JoinGroup or SyncGroup is on its way over
-        self._moved = Event()  # raised and lowered at once, for commits that wait
+        self._parking: Any = None  # the connection with a JoinGroup or SyncGroup in flight
+        self._moved = Event()  # set and cleared at once, to resume waiting commits
         self._alarm = Alarm(loop, self._on_timer)
-        self._plan: Optional[StepPlan] = None  # of the step that is up
-        self._answer: Any = None  # to the last JoinGroup
-        self._assignor: Optional[Assignor] = None  # that the group has chosen
+        self._plan: Optional[StepPlan] = None  # of the present step
+        self._answer: Any = None  # response to the last JoinGroup
+        self._assignor: Optional[Assignor] = None  # the one that the group has selected
 
     def __repr__(self) -> str:
         return '<ClassicMember %r%s>' % (self._membership, ' closed' if self._is_closed else '')
@@ -159,7 +160,7 @@ class ClassicMember(Member):
             _STATES.get(state, '<rebalancing>'),
         )
 
-    # ------------------------------------------------------------ in turns of the loop
+    # ------------------------------------------------------------ in the event loop
 
     def start(self) -> None:
         """See Member.start()."""
@@ -240,14 +241,14 @@ class ClassicMember(Member):
             self._changed()
 
     def _look_at_partitions(self) -> bool:
-        """Begin a rebalance if this member leads and the partitions have changed."""
+        """Begin a rebalance if this member is the leader and the partitions have changed."""
         is_outdated = self._leader.is_outdated()
         if is_outdated:
             self._membership.rebalance(Reason.PARTITIONS.value)
         return is_outdated
 
     def _changed(self) -> None:
-        """Let the coroutine look what is to be done."""
+        """Resume the coroutine after a change of the membership."""
         if self._is_closed:
             return
         self._is_woken = True
@@ -260,7 +261,7 @@ class ClassicMember(Member):
             self._waiter.wake()
 
     def _show(self) -> None:
-        """Let others see what the membership has become."""
+        """Publish the state of the membership, and notify the waiting commits and the consumer."""
         member = self._membership
         if member.begun != self._begun:
             self._begun, self._began_at = member.begun, self._loop.time()
@@ -281,7 +282,7 @@ class ClassicMember(Member):
         if task is not None:
             task.cancel()
         link, self._parking = self._parking, None
-        if link is not None:  # nobody waits there, and brokers before 2.3 would never answer
+        if link is not None:  # no response is needed, and brokers before 2.3 would never send it
             link.close()
 
     def _drop_step(self) -> None:
@@ -290,7 +291,7 @@ class ClassicMember(Member):
             step.withdraw()
 
     def _on_end(self, task: Task[None]) -> None:
-        """Let the program hear of a mistake that ended the coroutine."""
+        """Fail the membership if a bug has ended the coroutine, so that poll() raises."""
         error = task.exception
         if error is None or isinstance(error, Cancelled) or self._task is not task:
             return
@@ -322,7 +323,7 @@ class ClassicMember(Member):
                     self._waiter = None
 
     async def _take(self, plan: StepPlan) -> None:
-        """Put up a step, and wait until the thread that polls has taken it or it is withdrawn."""
+        """Offer a step, and wait until the polling thread has finished it or it is withdrawn."""
         deadline = self._loop.time() + self._membership.rebalance_timeout
         step = RebalanceStep(
             self._loop, plan.kind, plan.partitions, plan.owned, plan.commits, deadline, plan.tells
@@ -339,9 +340,10 @@ class ClassicMember(Member):
                     self.figures.rebalanced(self._loop.time() - self._began_at)
 
     async def _link(self) -> Any:
-        """Return the link for what is parked; None if it could not be had, which is dealt with.
+        """Return the connection for JoinGroup and SyncGroup.
 
-        What is needed may be something else afterwards.
+        None if connecting has failed: the error is handled here. The caller has to check its state
+        again after this call, which may take long.
         """
         try:
             link = await self._loop.within(
@@ -354,7 +356,7 @@ class ClassicMember(Member):
         return link if link.session is not None else None
 
     async def _on_unreachable(self, error: KafkaError) -> None:
-        """Find the coordinator again, or tell the program."""
+        """Look up the coordinator again, or surface an error that is not retriable."""
         member, settings = self._membership, self.settings
         if error.retriable:
             self._log.failed('finding the coordinator', error)
@@ -377,7 +379,7 @@ class ClassicMember(Member):
         )
 
     async def _pause(self) -> None:
-        """Wait before the next try, longer after each that failed."""
+        """Wait for the backoff, which grows with each consecutive failure."""
         self._failures += 1
         await self._loop.sleep(self._backoff(self._failures))
 
@@ -399,7 +401,8 @@ class ClassicMember(Member):
             )
         except (AssignorError, UnsupportedVersionError) as error:
             if not isinstance(error, AssignorError):
-                link.close()  # who is behind it may be told wrongly, or be updated by then
+                # The detected versions may be wrong, or the broker may be upgraded: detect again.
+                link.close()
             await self._refuse(error)
             return
         self._leader.resign(member.topics or ())
@@ -428,7 +431,7 @@ class ClassicMember(Member):
         return self._assignors.subscriptions(topics, member.owned, generation, rack)
 
     async def _ask(self, link: Any, request: Any, seconds: float, version: Optional[int]) -> Any:
-        """Return the answer to JoinGroup or SyncGroup, None if there is none."""
+        """Return the response to JoinGroup or SyncGroup, None after an error, which is handled."""
         began, self._parking = self._loop.time(), link
         try:
             answer = await link.request(request, seconds, version)
@@ -450,7 +453,7 @@ class ClassicMember(Member):
         return None
 
     async def _refuse(self, error: KafkaError) -> None:
-        """Give the try to join up; the next is made when the program has heard of it."""
+        """Stop joining with an error; the next attempt follows after poll() has raised it."""
         self._membership.refuse(error)
         self._show()
         await self._pause()
@@ -469,7 +472,7 @@ class ClassicMember(Member):
         await self._follow(action, 'JoinGroup', answer.error_code)
 
     async def _follow(self, action: ClassicErrorAction, what: str, code: int) -> None:
-        """Do what an answer to JoinGroup or SyncGroup demands of who sends."""
+        """Do what the error code of a JoinGroup or SyncGroup response requires of the driver."""
         self._show()
         if action in (
             ClassicErrorAction.GOOD,
@@ -514,7 +517,7 @@ class ClassicMember(Member):
     async def _lead(self, assignor: Assignor, answer: Any) -> Dict[str, bytes]:
         """Assign, or only watch the topics if the group keeps its assignment (KIP-814).
 
-        Raises AssignorError; ProtocolError for a member whose subscription cannot be read.
+        Raises AssignorError; ProtocolError if the subscription of a member cannot be decoded.
         """
         members = subscriptions_of(answer)
         await self._leader.watch(members, self._membership.topics or ())
@@ -538,13 +541,14 @@ class ClassicMember(Member):
         is_foreign = action is ClassicErrorAction.GOOD and member.needs() is Need.JOIN
         self._foreign = self._foreign + 1 if is_foreign else 0
         await self._follow(action, 'SyncGroup', code)
-        if self._foreign > 1:  # topics that have changed meanwhile are so once; not an assignor
+        # A concurrent change of the subscription causes this once, a faulty assignor repeatedly.
+        if self._foreign > 1:
             await self._loop.sleep(self._backoff(self._foreign - 1))
 
     # ------------------------------------------------------------ time
 
     def _arm(self) -> None:
-        """See to it that somebody looks when something is due next."""
+        """Set the timer for the next heartbeat or missed poll."""
         if not self._is_closed:
             self._alarm.set(self._membership.next_time(self._loop.time()))
 
@@ -559,7 +563,7 @@ class ClassicMember(Member):
         self._arm()
 
     def _on_heartbeat(self) -> None:
-        """Look what an answer has changed."""
+        """Check what the response to a heartbeat has changed."""
         heartbeats = self._membership.heartbeats
         if self.figures is not None and heartbeats.took is not None:
             self.figures.heartbeat(heartbeats.answered_at, heartbeats.took)
@@ -597,10 +601,10 @@ async def leave_group(
     reason: str,
     timeout: float,
 ) -> None:
-    """Send LeaveGroup within so many seconds; errors of brokers are logged, not raised.
+    """Send LeaveGroup within `timeout` seconds; errors of brokers are logged, not raised.
 
-    A static member does not leave: it comes back, or its session times out. A member without an id
-    has not joined.
+    Does nothing for a static member, which returns or whose session times out, nor for a member
+    without an id, which has not joined.
     """
     if not who.member_id or settings.group_instance_id is not None:
         return

@@ -1,7 +1,7 @@
-"""The heartbeats of a member of a classic group: sending, repeating and logging.
+"""The heartbeats of a member of a classic group: sending, retries and logging.
 
-ClassicMember makes one sender and calls it when a heartbeat is due. A heartbeat needs no coroutine
-while the coordinator is connected. Runs in turns of the loop.
+ClassicMember creates one sender and calls it when a heartbeat is due. A heartbeat needs no
+coroutine while the coordinator is connected. Runs in the event loop.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ log = logging.getLogger(__name__)
 class HeartbeatSender:
     """Sends the heartbeats of one member.
 
-    Arguments: loop; pool; settings; membership; backoff: seconds to wait after so many failures in
-    a row; on_told: called when one was answered or has failed, unless it was of a former self.
+    Arguments: loop; pool; settings; membership; backoff: returns the seconds to wait after a number
+    of consecutive failures; on_told: called after a response or an error, unless it is for an
+    earlier identity of the member.
     """
 
     def __init__(
@@ -51,13 +52,13 @@ class HeartbeatSender:
         self._membership = membership
         self._backoff = backoff
         self._on_told = on_told
-        self._missed = 0  # in a row
+        self._missed = 0  # consecutive failures
 
     def __repr__(self) -> str:
         return '<HeartbeatSender of %s missed=%d>' % (self._settings.group_id, self._missed)
 
     def send(self, now: float) -> None:
-        """Send one; without a coroutine while the coordinator is connected."""
+        """Send a heartbeat; without a coroutine if the coordinator is connected."""
         who, number = self._membership.who, self._membership.heartbeats.sent(now)
         link = self._pool.group_link_at_hand(self._settings.group_id)
         if link is not None:
@@ -86,8 +87,8 @@ class HeartbeatSender:
         self, link: Any, who: Generation, number: int, response: Any, error: Optional[KafkaError]
     ) -> None:
         if isinstance(error, UnsupportedVersionError):
-            # It let this member in. Brokers of 0.9 do not say what they are, and are taken for
-            # older ones when a connection breaks while that is tried out.
+            # The coordinator has accepted this member, so it supports heartbeats. The probe takes a
+            # 0.9 broker for an older one if its connection breaks meanwhile: connect again.
             link.close()
         if who != self._membership.who or not self._membership.heartbeats.counts(number):
             return
@@ -103,7 +104,7 @@ class HeartbeatSender:
         self._on_told()
 
     def _on_missed(self, action: ClassicErrorAction, error: KafkaError) -> None:
-        """Try again soon: the coordinator was not reached, or is none."""
+        """Retry soon: the coordinator was not reached, or the broker is not the coordinator."""
         settings, member, now = self._settings, self._membership, self._loop.time()
         if action is ClassicErrorAction.REFIND:
             self._pool.forget_coordinator(GROUP, settings.group_id)

@@ -1,8 +1,8 @@
-"""The leader of a classic group: it follows the topics of all members.
+"""The leader of a classic group: it watches the topics of all members.
 
-The leader refreshes the metadata of all subscribed topics before each assignment, and asks for
-another rebalance when their partitions change, or the racks of replicas if members have racks
-(KIP-881). ClassicMember makes one. Runs in turns of the loop.
+The leader refreshes the metadata of all subscribed topics before each assignment, and triggers a
+rebalance when their partitions change, or the racks of replicas if members have racks (KIP-881).
+Created by ClassicMember. Runs in the event loop.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ __all__ = ['GroupLeader']
 
 log = logging.getLogger(__name__)
 
-#: So often a topic that is being made is asked about before it is assigned without.
+#: Metadata requests for a topic that is being created, before it is left out of the assignment.
 TRIES = 5
 
-#: For each topic what an assignment depends on, None for a topic that there is not.
+#: The metadata of each topic that an assignment depends on, None for a topic that does not exist.
 _Seen = Dict[str, Optional[Tuple[Any, ...]]]
 
 
 class GroupLeader:
-    """Leads, while its member does. For turns of the loop only.
+    """The duties of a member while it is the leader. Used only in the event loop.
 
     Arguments: loop; pool; settings.
     """
@@ -40,16 +40,16 @@ class GroupLeader:
         self._pool = pool
         self._settings = settings
         self._topics: FrozenSet[str] = frozenset()
-        self._wanted: FrozenSet[str] = frozenset()  # in addition to those of the member itself
+        self._wanted: FrozenSet[str] = frozenset()  # topics of other members only
         self._with_racks = False
         self._seen: Optional[_Seen] = None
-        self._assigned: Optional[_Seen] = None  # as of the last assignment this member has made
+        self._assigned: Optional[_Seen] = None  # at the last assignment that this member has made
 
     def __repr__(self) -> str:
         return '<GroupLeader of %s topics=%d>' % (self._settings.group_id, len(self._topics))
 
     async def watch(self, members: Mapping[str, Any], own: Iterable[str]) -> None:
-        """Ask about the topics of all members, and notice from now on when they change.
+        """Refresh the metadata of the topics of all members, and watch them for changes.
 
         Arguments: members: GroupSubscription by member id; own: the topics of this member.
         """
@@ -86,38 +86,39 @@ class GroupLeader:
             await self._loop.sleep(self._settings.retry_backoff * 2**attempt)
 
     def _are_made(self, cluster: ClusterMetadata, topics: Iterable[str]) -> bool:
-        """Return True if some topics are being made just now."""
+        """Return True if some of the topics are being created now."""
         errors = cluster.topic_errors
         return any(errors.get(topic) is LeaderNotAvailableError for topic in topics)
 
     def assigned(self) -> None:
-        """Note that the group is assigned by what watch() has seen."""
+        """Record that the assignment is based on the metadata that watch() has seen."""
         self._assigned = self._seen
 
     def kept(self) -> None:
-        """Note that the group keeps the assignment that it has (KIP-814).
+        """Record that the group keeps its present assignment (KIP-814).
 
-        Sequence: a static member assigns and stops polling; a partition is added; it joins again,
-        still the leader of an assignment without that partition. So what it had seen counts.
+        The metadata of that assignment stays the reference. Otherwise a change is missed in this
+        sequence: a static member assigns and stops polling; a partition is added; the member joins
+        again, as the leader of an assignment without that partition.
         """
         if self._assigned is not None:
             self._seen = self._assigned
 
     def resign(self, own: Iterable[str]) -> None:
-        """Watch nothing any more. Arguments: own: topics of the member, which stay of interest."""
+        """Stop watching. Arguments: own: topics of the member, whose metadata is still needed."""
         self._seen = None
         self._topics = frozenset()
         self._want(self._topics, frozenset(own))
 
     def is_outdated(self) -> bool:
-        """Return True if the topics have changed since they were assigned."""
+        """Return True if the topics have changed since the last assignment."""
         if self._seen is None:
             return False
         self._ask_on()
         return self._look() != self._seen
 
     def _ask_on(self) -> None:
-        """Let the topics be asked about again, soon, if one of them is still being made."""
+        """Request the metadata of the topics again soon, if one of them is still being created."""
         if self._are_made(self._pool.cluster, self._topics):
             self._pool.refresh()
 

@@ -1,4 +1,4 @@
-"""The requests of a member of a classic group, in every version that brokers know.
+"""The requests of a member of a classic group, in every version that brokers support.
 
 Called by ClassicMember and its HeartbeatSender. Pure.
 """
@@ -31,37 +31,37 @@ __all__ = [
     'sync_request',
 ]
 
-#: What consumers call the kind of their groups.
+#: The protocol type of consumer groups.
 PROTOCOL_TYPE = 'consumer'
-#: Brokers cut reasons there (KIP-800).
+#: Brokers truncate reasons to this length (KIP-800).
 REASON_CHARACTERS = 255
-#: JoinGroup from here on says how long the group waits (KIP-62); brokers before 0.10.1 wait for the
-#: session time-out, and take none that is longer than this many seconds.
+#: The first version of JoinGroup with a rebalance timeout (KIP-62). Brokers before 0.10.1 wait for
+#: the session timeout instead, and reject one that is longer than this many seconds.
 _HAS_REBALANCE_TIMEOUT, _LONGEST_SESSION_BEFORE = 1, 30.0
-#: From here on members can be static (KIP-345).
+#: From this version on members can be static (KIP-345).
 _STATIC_FROM = 5
-#: LeaveGroup from here on names several members (KIP-345).
+#: From this version on LeaveGroup has a list of members (KIP-345).
 _LEAVES_SEVERAL_FROM = 3
-#: How much longer than the group waits an answer may take.
+#: Seconds that the response to JoinGroup may take in addition to the rebalance timeout.
 _GRACE = 5.0
 
 
 def session_seconds(settings: GroupSettings, version: int) -> float:
-    """Return the session time-out for a broker that gets JoinGroup in some version."""
+    """Return the session timeout in seconds for a version of JoinGroup."""
     if version < _HAS_REBALANCE_TIMEOUT:
         return min(settings.session_timeout, _LONGEST_SESSION_BEFORE)
     return settings.session_timeout
 
 
 def rebalance_seconds(settings: GroupSettings, version: int) -> float:
-    """Return how long the group waits for this member to join again."""
+    """Return how long in seconds the group waits for this member in a rebalance."""
     if version < _HAS_REBALANCE_TIMEOUT:
         return session_seconds(settings, version)
     return settings.rebalance_timeout
 
 
 def join_seconds(settings: GroupSettings, version: int) -> float:
-    """Return how long to wait for the answer to JoinGroup, which the broker parks."""
+    """Return the timeout in seconds for the response to JoinGroup, which the broker holds."""
     return max(settings.request_timeout, rebalance_seconds(settings, version) + _GRACE)
 
 
@@ -72,9 +72,11 @@ def join_request(
     reason: str,
     version: int,
 ) -> JoinGroupRequest:
-    """Return what asks to join. Arguments: protocols: names and subscriptions, the best first.
+    """Return the JoinGroup request.
 
-    Raises UnsupportedVersionError for a static member where brokers know none.
+    Arguments: protocols: names of assignors and their subscriptions, the preferred one first.
+
+    Raises UnsupportedVersionError for a static member if the version does not support it.
     """
     if settings.group_instance_id is not None and version < _STATIC_FROM:
         raise UnsupportedVersionError(
@@ -96,7 +98,7 @@ def join_request(
 def sync_request(
     settings: GroupSettings, who: Generation, protocol: str, assignments: Mapping[str, bytes]
 ) -> SyncGroupRequest:
-    """Return what asks for the assignment. Arguments: assignments: of all, from the leader."""
+    """Return the SyncGroup request. Arguments: assignments: of all members, from the leader."""
     given: List[SyncGroupRequestAssignment] = [
         SyncGroupRequestAssignment(member_id=name, assignment=data)
         for name, data in assignments.items()
@@ -113,7 +115,7 @@ def sync_request(
 
 
 def heartbeat_request(settings: GroupSettings, who: Generation) -> HeartbeatRequest:
-    """Return what says that a member lives."""
+    """Return the Heartbeat request."""
     return HeartbeatRequest(
         group_id=settings.group_id,
         generation_id=who.generation,
@@ -125,7 +127,7 @@ def heartbeat_request(settings: GroupSettings, who: Generation) -> HeartbeatRequ
 def leave_request(
     settings: GroupSettings, who: Generation, reason: str, version: int
 ) -> LeaveGroupRequest:
-    """Return what says that a dynamic member leaves."""
+    """Return the LeaveGroup request of a dynamic member."""
     if version < _LEAVES_SEVERAL_FROM:
         return LeaveGroupRequest(group_id=settings.group_id, member_id=who.member_id)
     leaver = MemberIdentity(member_id=who.member_id, reason=reason[:REASON_CHARACTERS])

@@ -1,12 +1,12 @@
 """The state machine of a member of a classic group, with its tables of states and error codes.
 
 ClassicMembership keeps the state, the generation and member id, the owned partitions, the steps of
-a rebalance, and the times of heartbeats and polls; ClassicMember drives it in turns of the loop.
-The evented clients use the table of error codes. Pure.
+a rebalance, and the times of heartbeats and polls; ClassicMember drives it in the event loop. The
+evented clients use the table of error codes. Pure.
 
-Follows the protocol guide's "Group Membership API", KIP-62 (heartbeats go on while the program
-works), KIP-345 (static members), KIP-394, KIP-429 (cooperative members), KIP-568 and KIP-800
-(reasons). The order around a rebalance:
+Follows the protocol guide's "Group Membership API", KIP-62 (heartbeats independent of poll()),
+KIP-345 (static members), KIP-394, KIP-429 (cooperative members), KIP-568 and KIP-800 (reasons). The
+order of steps in a rebalance:
 
 ===================  ==================================  ========================================
 before JoinGroup     eager: REVOKE all                   cooperative: REVOKE what is no longer
@@ -69,14 +69,14 @@ __all__ = [
 class ClassicMemberState(enum.Enum):
     """The states of a member of a classic group."""
 
-    UNJOINED = 'unjoined'  # no part of the group as far as is known
-    PREPARING = 'preparing'  # what has to be given up is given up; the coordinator is looked for
-    JOINING = 'joining'  # JoinGroup is on its way: the broker parks it until all have come
-    COMPLETING = 'completing'  # there is a generation; its leader assigns
-    SYNCING = 'syncing'  # SyncGroup is on its way: the broker parks it until the leader's came
-    ADOPTING = 'adopting'  # there is an assignment; the thread that polls takes it over
+    UNJOINED = 'unjoined'  # not in the group, as far as the member knows
+    PREPARING = 'preparing'  # revoking partitions and finding the coordinator
+    JOINING = 'joining'  # JoinGroup in flight: the broker holds it until all members have joined
+    COMPLETING = 'completing'  # in a new generation; the leader assigns
+    SYNCING = 'syncing'  # SyncGroup in flight: the broker holds it until the leader has assigned
+    ADOPTING = 'adopting'  # has an assignment, which the polling thread applies
     STABLE = 'stable'
-    FAILED = 'failed'  # it ended by an error that trying again does not cure
+    FAILED = 'failed'  # ended by an error that a retry does not cure
 
     __hash__ = object.__hash__
 
@@ -87,7 +87,7 @@ class ClassicMemberEvent(enum.Enum):
     BEGIN = 'begin to join'
     ASK_TO_JOIN = 'ask to join'
     JOINED = 'join'
-    AGAIN = 'join again'  # the call has to be made again; nothing is lost
+    AGAIN = 'join again'  # the request has to be repeated; no partitions are lost
     ASK_TO_SYNC = 'ask for its assignment'
     SYNCED = 'get its assignment'
     ADOPTED = 'adopt its assignment'
@@ -103,7 +103,7 @@ class ClassicMemberEvent(enum.Enum):
 _S, _E = ClassicMemberState, ClassicMemberEvent
 _ALWAYS = {_E.LOST: _S.UNJOINED, _E.FAIL: _S.FAILED, _E.LEAVE: _S.UNJOINED}
 
-#: The next state. An event that is not listed is a mistake of this package.
+#: The next state. An event that is not listed is a bug in this package.
 TRANSITIONS: Mapping[ClassicMemberState, Mapping[ClassicMemberEvent, ClassicMemberState]] = {
     _S.UNJOINED: {_E.BEGIN: _S.PREPARING, _E.FAIL: _S.FAILED, _E.LEAVE: _S.UNJOINED},
     _S.PREPARING: {**_ALWAYS, _E.ASK_TO_JOIN: _S.JOINING, _E.REFUSED: _S.UNJOINED},
@@ -164,7 +164,7 @@ class ClassicErrorAction(enum.Enum):
     LOST = 'the generation is over: join again with the same member id'
     LOST_ID = 'the member id is not known: join as a new member'
     IGNORE = 'nothing'
-    TELL = 'the program has to know'  # and the membership goes on
+    TELL = 'the program has to know'  # and the membership continues
     REFUSED = 'the program has to know, and may try again'
     FATAL = 'the membership is over'
 
@@ -272,7 +272,7 @@ def error_of(code: int, group_id: str, session_timeout: float, instance: object)
 
 
 class Reason(enum.Enum):
-    """Why a member joins again: for logs here and, from JoinGroup v8 on, at the broker."""
+    """Why a member joins again: for the client's logs and, from JoinGroup v8 on, the broker's."""
 
     POLLED = 'the consumer begins to poll'
     GROUP = 'the group is rebalancing'
@@ -316,10 +316,10 @@ class Need(enum.Enum):
 
 
 class Heartbeats:
-    """When the next heartbeat is due; one at a time. Times are monotonic seconds.
+    """The time of the next heartbeat; at most one is in flight. Times are monotonic seconds.
 
-    Attributes: due: time of the next one, infinite while none is; answered_at: when the last one
-    was answered, or the group heard of this member otherwise.
+    Attributes: due: time of the next one, infinite if none is due; answered_at: time of the last
+    response to a heartbeat or another request of the member.
     """
 
     def __init__(self, interval: float) -> None:
@@ -332,15 +332,15 @@ class Heartbeats:
         self.took: Optional[float] = None
 
     def begin(self, now: float) -> None:
-        """Note that the coordinator has just received a request of the member."""
+        """Start the interval: the coordinator has just received a request of the member."""
         self.stop()
         self.answered_at = now
         self.due = now + self._interval
 
     def look_at(self, now: float) -> float:
-        """Return when to look next; while one is on its way, when the one behind it might be due.
+        """Return when to check next; while a heartbeat is in flight, when the next one may be due.
 
-        So that one timer does for each: it is set while the answer is not there yet.
+        So the timer need not be set again when the response is received.
         """
         if not self._is_under_way:
             return self.due
@@ -348,7 +348,7 @@ class Heartbeats:
         return behind if behind > now else now + self._interval
 
     def sent(self, now: float) -> int:
-        """Note that one is in flight: no other is due before its response.
+        """Record that a heartbeat is in flight: no other one is due before its response.
 
         Returns a number for counts().
         """
@@ -358,26 +358,26 @@ class Heartbeats:
         return self._stretch
 
     def counts(self, number: int) -> bool:
-        """Return True if the response to one is not stale.
+        """Return True if the response to a heartbeat is not stale.
 
-        JoinGroup and SyncGroup go another way, and may be answered first: what was said before them
-        is of a time that is over.
+        JoinGroup and SyncGroup use another connection, so their responses may overtake those of
+        earlier heartbeats, which then describe an old state.
         """
         return number == self._stretch
 
     def answered(self, now: float) -> None:
-        """Note the response."""
+        """Record the response."""
         self._is_under_way = False
         self.answered_at, self.took = now, now - self._sent_at
         self.due = max(now, self._sent_at + self._interval)
 
     def failed(self, now: float, pause: float) -> None:
-        """Note a failure; the next is due after a pause, in seconds."""
+        """Record a failure; the next heartbeat is due after a pause in seconds."""
         self._is_under_way = False
         self.due = now + pause
 
     def stop(self) -> None:
-        """Stop sending, and ignore the response to one in flight."""
+        """Stop sending, and ignore the response to a heartbeat in flight."""
         self._is_under_way = False
         self._stretch += 1
         self.due = math.inf
@@ -418,22 +418,22 @@ _REBALANCING = frozenset(
 
 
 class ClassicMembership:
-    """One member. Methods are called in turns of the loop, unless marked.
+    """The state of one member. Methods are called in the event loop, unless marked.
 
     Arguments: settings; is_cooperative: whether all its assignors are (KIP-429).
 
     Attributes:
-        state; who: to the group now.
-        error: what the program has to know, None for nothing.
-        owned: the partitions that the thread that polls reads.
-        topics: what the consumer is subscribed to, None for nothing at all (set_topics()).
-        is_started: whether polls let it join.
+        state; who: the present identity in the group.
+        error: the error that poll() has to raise, or None.
+        owned: the partitions that the polling thread reads.
+        topics: the subscribed topics, None without a subscription (set_topics()).
+        is_started: whether a poll may begin to join.
         polled_at: when the program polled last; any thread may set it.
-        waits_for_poll: whether a poll would let it go on; any thread may look.
-        reason: of the last rebalance; begun: how many of them this member has begun; adopted: how
-            many were completed.
+        waits_for_poll: whether the member needs a poll to continue; any thread may read it.
+        reason: of the last rebalance; begun: the number of rebalances that this member has begun;
+            adopted: the number of completed ones.
         rebalance_timeout: seconds that the group waits for this member. Brokers before 0.10.1 wait
-            for the session time-out.
+            for the session timeout.
         heartbeats
     """
 
@@ -452,15 +452,15 @@ class ClassicMembership:
         self.heartbeats = Heartbeats(settings.heartbeat_interval)
         self._settings = settings
         self._is_cooperative = is_cooperative
-        self._may_join = False  # the program has polled, and was not told of an error since
+        self._may_join = False  # the program has polled, and no error was raised since then
         self._is_prepared = False  # the partitions to revoke before JoinGroup are revoked
-        self._is_lost = False  # the owned partitions are of a generation that is over
-        self._has_asked = False  # to join the next generation, and not heard whether it did
+        self._is_lost = False  # the owned partitions are of an earlier generation
+        self._has_asked = False  # a JoinGroup has no response: maybe it is in the next generation
         self._has_given_up = False  # the assignment has revoked partitions
-        self._assigned = _NOTHING  # the assignment that is adopted now
+        self._assigned = _NOTHING  # the assignment that is being applied
         self._joined_topics: Optional[FrozenSet[str]] = None  # those of the last JoinGroup
-        self._next_reason = Reason.POLLED.value  # of the rebalance that begins when it may
-        self._again: Optional[str] = None  # why another one has to follow this one
+        self._next_reason = Reason.POLLED.value  # of the next rebalance
+        self._again: Optional[str] = None  # reason for another rebalance after this one, or None
 
     def __repr__(self) -> str:
         return '<ClassicMembership of %s %s generation=%d member=%r owned=%d>' % (
@@ -479,19 +479,19 @@ class ClassicMembership:
     # ------------------------------------------------------------ what the program does
 
     def start(self) -> None:
-        """Let the next poll join."""
+        """Allow the member to join at the next poll."""
         self.is_started = True
         self.waits_for_poll = self.state is ClassicMemberState.UNJOINED and not self._may_join
 
     def poll(self, now: float) -> None:
-        """Note a poll(), after which it may join."""
+        """Record a poll(), after which the member may join."""
         self.polled_at = now
         if self.is_started:
             self._may_join = True
             self.waits_for_poll = False
 
     def set_topics(self, topics: Optional[AbstractSet[str]]) -> None:
-        """Note the subscribed topics of the consumer, None without a subscription."""
+        """Set the subscribed topics of the consumer, None without a subscription."""
         self.topics = None if topics is None else frozenset(topics)
         if self.state is ClassicMemberState.STABLE:
             self._compare_topics()
@@ -501,7 +501,7 @@ class ClassicMembership:
             self.rebalance(Reason.SUBSCRIPTION.value)
 
     def rebalance(self, reason: str) -> None:
-        """Join again: now if stable, or else once the rebalance under way has ended."""
+        """Join again: now if stable, otherwise after the rebalance in progress."""
         if self.state is ClassicMemberState.STABLE:
             self._begin(ClassicMemberEvent.REBALANCE, reason)
         elif self.state in _REBALANCING:
@@ -558,7 +558,7 @@ class ClassicMembership:
         return StepPlan(StepKind.ASSIGN, self._assigned - self.owned, self._assigned)
 
     def step_done(self, plan: StepPlan) -> None:
-        """Note that a step was done, also if the state has changed meanwhile."""
+        """Record that a step was done, even if the state has changed meanwhile."""
         self.owned = plan.owned
         if plan.kind is StepKind.LOSE:
             self._is_lost = False
@@ -593,7 +593,7 @@ class ClassicMembership:
     # ------------------------------------------------------------ JoinGroup
 
     def joining(self) -> None:
-        """Note that JoinGroup is sent, with the present topics."""
+        """Record that JoinGroup is sent, with the present topics."""
         self._move(ClassicMemberEvent.ASK_TO_JOIN)
         self._has_asked = True
         self._is_prepared = True
@@ -620,7 +620,7 @@ class ClassicMembership:
     # ------------------------------------------------------------ SyncGroup
 
     def syncing(self) -> None:
-        """Note that SyncGroup is sent."""
+        """Record that SyncGroup is sent."""
         self._move(ClassicMemberEvent.ASK_TO_SYNC)
         self.heartbeats.stop()
 
@@ -640,10 +640,10 @@ class ClassicMembership:
         return action
 
     def join_again(self) -> None:
-        """Note that JoinGroup or SyncGroup has to be repeated, or got no response.
+        """Record that JoinGroup or SyncGroup has to be repeated, or got no response.
 
-        No heartbeats are sent meanwhile: the group may be in a generation already that this member
-        has not heard of, and what it said to the old one would be misread.
+        No heartbeats are sent until then: the group may already be in a new generation, and an
+        error for the old one would be misinterpreted.
         """
         self._move(ClassicMemberEvent.AGAIN)
 
@@ -679,17 +679,17 @@ class ClassicMembership:
 
     @property
     def is_asking(self) -> bool:
-        """Whether a rebalance goes on without a step for the polling thread now."""
+        """Whether a rebalance is in progress that needs no step of the polling thread now."""
         if self.state in _ASKING:
             return True
         return self.state is ClassicMemberState.PREPARING and self.next_step() is None
 
     def on_heartbeat(self, who: Generation, code: int, now: float) -> ClassicErrorAction:
-        """Handle the response to a heartbeat that was sent with some identity."""
+        """Handle the response to a heartbeat; who: the identity it was sent with."""
         if who != self.who or not self.is_beating:
             return (
                 ClassicErrorAction.IGNORE
-            )  # of a former self, or JoinGroup is on its way meanwhile
+            )  # for an earlier identity, or JoinGroup is in flight now
         action = classic_error_action(Call.HEARTBEAT, code)
         if action in (ClassicErrorAction.GOOD, ClassicErrorAction.REBALANCE):
             self.error = None
@@ -702,7 +702,7 @@ class ClassicMembership:
         """Handle the error of a commit; who: its identity, None for the present one."""
         if not self.is_beating or (who is not None and who != self.who):
             return ClassicErrorAction.IGNORE
-        if self._has_asked:  # it may be in the next generation already: the next response says so
+        if self._has_asked:  # maybe in the next generation already: the next response decides
             return ClassicErrorAction.IGNORE
         action = classic_error_action(Call.COMMIT, code)
         self._on_told(action, code)
@@ -721,7 +721,9 @@ class ClassicMembership:
             ClassicMemberState.ADOPTING,
             ClassicMemberState.STABLE,
         ):
-            self.rebalance(Reason.GROUP.value)  # before, some brokers say so all the time
+            self.rebalance(
+                Reason.GROUP.value
+            )  # in earlier states some brokers send it all the time
 
     # ------------------------------------------------------------ time
 
@@ -733,7 +735,7 @@ class ClassicMembership:
         return self.polled_at + self._settings.rebalance_timeout
 
     def next_time(self, now: float) -> float:
-        """Return the time of the next heartbeat or missed poll, infinite without one."""
+        """Return the time of the next heartbeat or missed poll, infinite if there is none."""
         due = self.heartbeats.look_at(now) if self.is_beating else math.inf
         return min(due, self.poll_by)
 
@@ -749,7 +751,7 @@ class ClassicMembership:
     def _lose(self, drops_id: bool, reason: str) -> None:
         """Drop the generation: its partitions may have other owners."""
         self._is_lost = bool(self.owned)
-        self._is_prepared = True  # what is lost cannot be revoked
+        self._is_prepared = True  # lost partitions are not revoked
         self._next_reason = reason
         self._forget(drops_id)
         self._move(ClassicMemberEvent.LOST)
@@ -761,7 +763,7 @@ class ClassicMembership:
         self._again = None
 
     def refuse(self, error: KafkaError) -> None:
-        """End the try to join with an error that polls raise, until one of the next succeeds."""
+        """Stop joining with an error that polls raise until a later attempt succeeds."""
         self.error = error
         self._may_join = False
         self._next_reason = Reason.POLLED.value

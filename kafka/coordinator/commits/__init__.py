@@ -1,1 +1,1 @@
-"""Offsets of a group: commits, look-ups, and what each error code of them leads to."""
+"""Committed offsets of a group: OffsetCommit, OffsetFetch, and their error codes."""

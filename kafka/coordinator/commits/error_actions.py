@@ -1,4 +1,4 @@
-"""What to do about each error code of OffsetCommit and OffsetFetch, and the errors to raise.
+"""The action for each error code of OffsetCommit and OffsetFetch, and the errors to raise.
 
 Two tables, COMMIT and FETCH, used by OffsetCommits, the evented clients and Spark. Follows KIP-98
 and KIP-447 (offsets that a transaction may still change), KIP-345 and KIP-848. Pure.
@@ -49,7 +49,7 @@ __all__ = [
 
 
 class OffsetErrorAction(enum.Enum):
-    """What to do about an error code; of several the last one in this order decides."""
+    """The action for an error code; if there are several codes, the last one in this order."""
 
     DONE = 'done'
     ABSENT = 'there is none'
@@ -82,7 +82,7 @@ _AGAIN = frozenset(
 #: A code that is not in the table is raised, unless its class is retriable.
 COMMIT: Mapping[Optional[int], OffsetErrorAction] = {
     0: OffsetErrorAction.DONE,
-    # Brokers learn of a new topic one after the other.
+    # A new topic is not known to all brokers at the same time.
     UnknownTopicOrPartitionError.errno: OffsetErrorAction.LOOK,
     # The coordinator may be cut off from the replicas of its log.
     RequestTimedOutError.errno: OffsetErrorAction.REFIND,
@@ -98,10 +98,10 @@ COMMIT: Mapping[Optional[int], OffsetErrorAction] = {
     GroupAuthorizationFailedError.errno: OffsetErrorAction.SURFACE,
     # The response to a member of KIP-848 that commits with version 8 or below.
     UnsupportedVersionError.errno: OffsetErrorAction.SURFACE,
-    # Version 9 says so, where earlier ones say ILLEGAL_GENERATION, if the group is gone.
+    # Version 9 has this code if the group does not exist; earlier ones have ILLEGAL_GENERATION.
     GroupIdNotFoundError.errno: OffsetErrorAction.MOVED,
     FencedInstanceIdError.errno: OffsetErrorAction.FENCED,
-    # From version 10 on, which names topics by their ids.
+    # From version 10 on, which has topic ids in place of names.
     UnknownTopicIdError.errno: OffsetErrorAction.REFRESH,
     FencedMemberEpochError.errno: OffsetErrorAction.MOVED,
     StaleMemberEpochError.errno: OffsetErrorAction.WAIT_EPOCH,
@@ -109,7 +109,7 @@ COMMIT: Mapping[Optional[int], OffsetErrorAction] = {
 
 FETCH: Mapping[Optional[int], OffsetErrorAction] = {
     0: OffsetErrorAction.DONE,
-    # Brokers of 0.8, and ZooKeeper, say so if nothing was committed.
+    # The code of 0.8 brokers, and for offsets in ZooKeeper, if no offset was committed.
     UnknownTopicOrPartitionError.errno: OffsetErrorAction.ABSENT,
     RequestTimedOutError.errno: OffsetErrorAction.REFIND,
     CoordinatorLoadInProgressError.errno: OffsetErrorAction.RETRY,
@@ -120,7 +120,7 @@ FETCH: Mapping[Optional[int], OffsetErrorAction] = {
     TopicAuthorizationFailedError.errno: OffsetErrorAction.SURFACE,
     GroupAuthorizationFailedError.errno: OffsetErrorAction.SURFACE,
     UnsupportedVersionError.errno: OffsetErrorAction.SURFACE,
-    # An open transaction may change the offset, until its time-out at the latest (KIP-447).
+    # An open transaction may change the offset, until its timeout at the latest (KIP-447).
     UnstableOffsetCommitError.errno: OffsetErrorAction.RETRY,
     UnknownTopicIdError.errno: OffsetErrorAction.REFRESH,
     StaleMemberEpochError.errno: OffsetErrorAction.WAIT_EPOCH,
@@ -138,7 +138,7 @@ OF_PARTITIONS = frozenset(
 
 
 class Trouble(NamedTuple):
-    """Why a request has to be repeated, or what it fails with.
+    """Why a request has to be repeated, or the error that it fails with.
 
     code: None if there was no response.
     """
@@ -150,12 +150,12 @@ class Trouble(NamedTuple):
 
     @property
     def may_repeat(self) -> bool:
-        """Whether another try may succeed."""
+        """Whether a retry may succeed."""
         return self.action in _AGAIN
 
 
 def named(partitions: Iterable[Any]) -> str:
-    """Return a text that names partitions, the first of many."""
+    """Return a text with the names of partitions; only the first ones if there are many."""
     texts = ['%s-%s' % tuple(each) for each in sorted(partitions)]
     more = ' and %d more' % (len(texts) - 3) if len(texts) > 3 else ''
     return ', '.join(texts[:3]) + more
@@ -174,7 +174,7 @@ def _action(table: Mapping[Optional[int], OffsetErrorAction], code: int) -> Offs
 def _worst(
     table: Mapping[Optional[int], OffsetErrorAction], codes: Mapping[TopicPartition, int]
 ) -> Optional[int]:
-    """Return the code that decides, None where all went well."""
+    """Return the code that decides the action, None if there is no error."""
     bad = {
         code
         for code in codes.values()
@@ -189,9 +189,9 @@ def commit_trouble(
     codes: Mapping[TopicPartition, int],
     generation: int,
 ) -> Optional[Trouble]:
-    """Return what follows from an answer to OffsetCommit, None where all was stored.
+    """Return the trouble in a response to OffsetCommit, None if all offsets were stored.
 
-    Arguments: offsets: that were sent; generation: that was sent, -1 for none.
+    Arguments: offsets, generation: those of the request; the generation is -1 without a group.
     """
     missing = [each for each in offsets if each not in codes]
     if missing:
@@ -214,7 +214,7 @@ def _left_out(call: str, group: str, missing: List[TopicPartition]) -> KafkaErro
 
 
 def _hint(code: int, offsets: List[OffsetAndMetadata], generation: int) -> str:
-    """Return the part of an error text that only the sender of the offsets can know."""
+    """Return advice for an error text that depends on the offsets and generation sent."""
     if code == OffsetMetadataTooLargeError.errno:
         longest = max(len((each.metadata or '').encode('utf-8')) for each in offsets)
         return (
@@ -231,7 +231,7 @@ def _hint(code: int, offsets: List[OffsetAndMetadata], generation: int) -> str:
     return ': %s' % kind.description if kind.description else ''
 
 
-#: What is said where the offsets are not stored because the group goes on without them.
+#: Error text of commits that were rejected because the group has continued without the member.
 _MOVED_HINT = (
     '. Others may own the partitions by now and read them again from the last commit. If that'
     ' was no rebalance the program expected: poll() more often than max_poll_interval_ms, or hand'
@@ -241,7 +241,7 @@ _REBALANCE_HINT = '. Commit again after the next poll(), for the partitions that
 
 
 def _commit_error(code: int, action: OffsetErrorAction, text: str) -> KafkaError:
-    """Return what a commit is failed with; ``errno_of_group`` has the code for the membership."""
+    """Return the error of a commit; ``errno_of_group`` has the code for the membership."""
     if action not in (OffsetErrorAction.MOVED, OffsetErrorAction.WAIT_EPOCH):
         return for_code(code)(text)
     error: CommitFailedError
@@ -259,9 +259,9 @@ def fetch_trouble(
     code_of_group: int,
     codes: Mapping[TopicPartition, int],
 ) -> Optional[Trouble]:
-    """Return what follows from an answer to OffsetFetch, None where all is told.
+    """Return the trouble in a response to OffsetFetch, None if it has all offsets.
 
-    Arguments: code_of_group: of the whole; codes: of partitions.
+    Arguments: code_of_group: of the group; codes: of partitions.
     """
     partitions = list(asked)
     code = code_of_group or None
@@ -281,7 +281,7 @@ def fetch_trouble(
 def fetch_errors(
     group: str, codes: Mapping[TopicPartition, int]
 ) -> Dict[TopicPartition, KafkaError]:
-    """Return the error of each partition whose offset the answer to OffsetFetch does not have."""
+    """Return the error of each partition whose offset is missing in an OffsetFetch response."""
     return {
         each: _fetch_error(group, [each], code)
         for each, code in codes.items()

@@ -1,14 +1,14 @@
-"""OffsetCommit and OffsetFetch for one group: coordinator, versions, back-off and retries.
+"""OffsetCommit and OffsetFetch for one group: coordinator, versions, backoff and retries.
 
-Made by the engine of a consumer and by Spark; runs in turns
-of the loop. MemberCommit decides which generation a commit carries, CommitOrder keeps a repeated
-commit from overwriting a later one, and the tables of error codes are in error_actions.py.
+Created by the engine of a consumer and by Spark; runs in the event loop. MemberCommit decides which
+generation a commit carries, CommitOrder keeps a repeated commit from overwriting a later one, and
+the tables of error codes are in error_actions.py.
 
-Offsets are kept in ZooKeeper (0.8.1, where any broker takes them) or by the coordinator of the
-group (from 0.8.2 on). Both places exist side by side up to 3.9 and do not know of each other. The
-0.9.5 consumers keep theirs in ZooKeeper if brokers have one (blocking/stored_offsets.py), and so
-does a consumer with ``is_zookeeper``: if no broker reaches ZooKeeper, the coordinator keeps them.
-Either kind of consumer goes on from the offsets of the other.
+Offsets are stored in ZooKeeper (0.8.1, through any broker) or by the coordinator of the group (from
+0.8.2 on). Up to 3.9 both stores exist, independent of each other. The 0.9.5 consumers use ZooKeeper
+if brokers have one (blocking/stored_offsets.py), and so does a consumer with ``is_zookeeper``; if
+no broker has ZooKeeper, the coordinator stores the offsets. Either kind of consumer continues from
+the offsets of the other.
 """
 
 from __future__ import annotations
@@ -75,19 +75,19 @@ __all__ = ['FetchedOffsets', 'OffsetCommits']
 Offsets = Mapping[TopicPartition, OffsetAndMetadata]
 
 NOBODY = ConsumerGroupMetadata()
-#: Says of a version that the broker does not serve it: offsets in ZooKeeper where there is none.
+#: The code if the broker does not support a version: offsets in ZooKeeper, without ZooKeeper.
 _REFUSED = UnsupportedVersionError.errno
-#: Says that no topic has the id that was sent: it was deleted, or the broker has not heard of it.
+#: The code for an unknown topic id: the topic was deleted, or is not known to the broker yet.
 _UNKNOWN_ID = UnknownTopicIdError.errno
-#: To choose versions by; never sent.
+#: Messages to choose versions for; never sent.
 _COMMIT, _FETCH = OffsetCommitRequest(group_id='', topics=[]), OffsetFetchRequest()
 
 
 class _Turn(NamedTuple):
-    """The place of a commit among others.
+    """The place of a commit in the order of calls.
 
-    Attributes: number: of CommitOrder; before, sent: set once the first try of the one before, and
-        of this one, is sent or will not be.
+    Attributes: number: of CommitOrder; before, sent: set when the first attempt of the previous
+        commit, and of this one, was sent or will not be sent.
     """
 
     number: int
@@ -96,18 +96,19 @@ class _Turn(NamedTuple):
 
 
 class FetchedOffsets(NamedTuple):
-    """The committed offset of each partition, None for none, and errors of the other partitions."""
+    """The committed offset of each partition, None if absent, and errors of other partitions."""
 
     found: Dict[TopicPartition, Optional[OffsetAndMetadata]]
     failed: Dict[TopicPartition, KafkaError]
 
 
 class OffsetCommits:
-    """Commits and fetches the offsets of one group, for turns of its loop only.
+    """Commits and fetches the offsets of one group. Used only in the event loop.
 
     Arguments: loop, pool: of the consumer, bootstrapped; group_id; request_timeout: seconds of one
-        call; retry_backoff, retry_backoff_max: seconds between tries; chance: of the jitter;
-        is_zookeeper: whether offsets belong in ZooKeeper where there is one (api_version 0.8.1).
+        request; retry_backoff, retry_backoff_max: seconds between retries; chance: random numbers
+        for the jitter; is_zookeeper: whether to store offsets in ZooKeeper if brokers have it
+        (api_version 0.8.1).
     """
 
     def __init__(
@@ -131,9 +132,9 @@ class OffsetCommits:
         self._is_zookeeper = is_zookeeper
         self._order = CommitOrder()
         self._ended: Dict[int, Event] = {}
-        self._sent = Event()  # set once the last call's first try is sent, or will not be
+        self._sent = Event()  # the _Turn.sent of the last commit
         self._sent.set()
-        self._refused_ids: Dict[str, bytes] = {}  # of topics, by name
+        self._refused_ids: Dict[str, bytes] = {}  # topic ids, by name
 
     def __repr__(self) -> str:
         return '<OffsetCommits of group %s %r>' % (self.group_id, self._order)
@@ -150,25 +151,25 @@ class OffsetCommits:
         """Store offsets for the group.
 
         Arguments:
-            offsets: {TopicPartition: OffsetAndMetadata}; nothing is asked for none.
+            offsets: {TopicPartition: OffsetAndMetadata}; if empty, no request is sent.
             who: the identity of the member that commits; None without a membership. A function is
-                called before each try: a commit that came too early for the epoch of the member
-                (KIP-848) is then tried again with the next one. A MemberCommit waits while its
-                group rebalances, and goes on in the next generation.
+                called before each attempt, so that a commit with a stale member epoch (KIP-848) is
+                retried with the next one. A MemberCommit waits while its group rebalances, and
+                continues in the next generation.
             timeout: seconds for all of it.
-            retries: whether what may succeed later is tried again; each error is raised otherwise.
+            retries: whether to retry after retriable errors; otherwise each error is raised.
 
         Raises:
-            CommitFailedError: the group went on without this member; ``errno_of_group`` has 22, 25,
-                69, 110 or 113. While it rebalances CommitInRebalanceError (27).
-            FencedInstanceIdError: another member has its group_instance_id.
-            UnknownTopicOrPartitionError: there is no such partition, as metadata say as well.
+            CommitFailedError: the group has continued without this member; ``errno_of_group`` is
+                22, 25, 69, 110 or 113. During a rebalance CommitInRebalanceError (27).
+            FencedInstanceIdError: another member has the same group_instance_id.
+            UnknownTopicOrPartitionError: the partition does not exist in the metadata either.
             OffsetMetadataTooLargeError, InvalidCommitOffsetSizeError,
                 GroupAuthorizationFailedError, TopicAuthorizationFailedError,
-                UnsupportedVersionError: as the broker says.
-            KafkaTimeoutError: it took longer; whether all is stored is not known.
+                UnsupportedVersionError: returned by the broker.
+            KafkaTimeoutError: after `timeout`; it is unknown whether all offsets were stored.
 
-        Whatever is raised, the offsets of other partitions of the call may be stored.
+        After any error, offsets of other partitions of the call may have been stored.
         """
         if not offsets:
             return
@@ -195,7 +196,7 @@ class OffsetCommits:
         timeout: float,
         retries: bool,
     ) -> None:
-        """Commit as a member, through rebalances."""
+        """Commit as a member, retrying after rebalances."""
         deadline = self._loop.time() + timeout
         who = standing.now(left)
         refused: Optional[CommitIdentity] = None
@@ -222,7 +223,7 @@ class OffsetCommits:
         timeout: float,
         retries: bool,
     ) -> None:
-        """Commit what is left as somebody."""
+        """Commit the remaining offsets with one identity, with retries."""
         await self._repeat(
             lambda: self._commit_once(turn, left, who),
             lambda: 'the commit of %s' % named(left),
@@ -237,12 +238,13 @@ class OffsetCommits:
         left: Dict[TopicPartition, OffsetAndMetadata],
         who: Optional[CommitIdentity],
     ) -> Optional[Trouble]:
-        """Send what is left, and take out of it what the broker has stored."""
-        if turn.sent.is_set:  # it is not the first try
+        """Send the remaining offsets once, and remove those that the broker has stored."""
+        if turn.sent.is_set:  # a retry
             await self._leave_out_replaced(turn.number, left)
             return await self._sent_as(turn, left, who) if left else None
         try:
-            # Who finds the coordinator ready must not overtake those who have waited for it.
+            # A commit that finds the coordinator connected must not overtake earlier ones that are
+            # still waiting for it.
             await turn.before.wait()
             return await self._sent_as(turn, left, who)
         finally:
@@ -260,7 +262,7 @@ class OffsetCommits:
         wish, highest = self._version(), highest_version(left, ids)
         version = session_of(link).choose_version(_COMMIT, wish, highest)
         request = commit_request(self.group_id, left, member, ids, version)
-        turn.sent.set()  # who waits goes on behind the line below
+        turn.sent.set()  # the next commit is resumed only after this request was written
         response = await link.request(request, self._request_timeout, version)
         codes = committed_codes(response, ids)
         trouble = commit_trouble(self.group_id, left, codes, member.generation_id)
@@ -271,7 +273,7 @@ class OffsetCommits:
         return self._by_name(trouble, codes, ids)
 
     def _ids_of(self, partitions: Iterable[TopicPartition]) -> Ids:
-        """Return the ids of topics, as far as they are known and the coordinator knows them."""
+        """Return the known topic ids, without those that the coordinator has rejected."""
         ids = topic_ids(partitions, self._pool.cluster.topic_id)
         refused = self._refused_ids
         return {topic: each for topic, each in ids.items() if refused.get(topic) != each}
@@ -279,9 +281,10 @@ class OffsetCommits:
     def _by_name(
         self, trouble: Optional[Trouble], codes: Mapping[TopicPartition, int], ids: Ids
     ) -> Optional[Trouble]:
-        """Note ids that were refused. By name the answer says what is the matter with each topic.
+        """Record rejected topic ids, so that the retry uses names.
 
-        Metadata may have the id of a deleted topic for long, and would be asked in vain.
+        The response to names has an exact error for each topic. Metadata may have the id of a
+        deleted topic for long, so a refresh alone does not help.
         """
         refused = {
             str(each[0]) for each, code in codes.items() if code == _UNKNOWN_ID
@@ -299,7 +302,7 @@ class OffsetCommits:
     async def _leave_out_replaced(
         self, number: int, left: Dict[TopicPartition, OffsetAndMetadata]
     ) -> None:
-        """Do not undo what later calls commit; see CommitOrder."""
+        """Wait for later calls, and remove the offsets that they have stored; see CommitOrder."""
         for later in self._order.later(number, left):
             if later in self._ended:
                 await self._ended[later].wait()
@@ -315,16 +318,16 @@ class OffsetCommits:
         timeout: float,
         who: Optional[CommitIdentity] = None,
     ) -> Dict[TopicPartition, Optional[OffsetAndMetadata]]:
-        """Return the committed offset of each partition, None where there is none.
+        """Return the committed offset of each partition, None if no offset was committed.
 
-        Waits for transactions that are about to change one (KIP-447).
+        Waits for open transactions that may change an offset (KIP-447).
 
-        Arguments: timeout: seconds; who: the member of a KIP-848 group that asks, or what tells it,
-            as commit() has it; None always is answered.
+        Arguments: timeout: seconds; who: the identity of a KIP-848 member, or a function that
+            returns it, as for commit(); brokers do not check None.
 
         Raises KafkaTimeoutError; GroupAuthorizationFailedError and TopicAuthorizationFailedError;
-        UnknownTopicOrPartitionError for a topic that was deleted; UnknownMemberIdError and
-        StaleMemberEpochError when `who` is not, or no longer, that member.
+        UnknownTopicOrPartitionError for a deleted topic; UnknownMemberIdError and
+        StaleMemberEpochError if `who` is not a present member of the group.
         """
         found: Dict[TopicPartition, Optional[OffsetAndMetadata]] = {}
         left = set(partitions)
@@ -360,7 +363,7 @@ class OffsetCommits:
         """Return each partition's committed offset or its error.
 
         Unlike fetch(), a partition with a pending transaction or without permission does not delay
-        the others. Arguments and errors as fetch(), but for errors of partitions.
+        the others. Arguments and errors as fetch(), except for errors of partitions.
         """
         result = FetchedOffsets({}, {})
         left = set(partitions)
@@ -389,7 +392,7 @@ class OffsetCommits:
         who: Optional[CommitIdentity],
         failed: Optional[Dict[TopicPartition, KafkaError]] = None,
     ) -> Optional[Trouble]:
-        """Ask for what is left, and move it to what was found; note errors of partitions."""
+        """Request the remaining offsets once, and move those received to the results."""
         link = await self._ready(OffsetFetchRequest)
         ids = self._ids_of(left)
         wish, highest = self._version(), highest_version(left, ids)
@@ -411,17 +414,17 @@ class OffsetCommits:
     # ------------------------------------------------------------ both
 
     async def _ready(self, request: Type[Message]) -> Any:
-        """Return the connection to whoever keeps the offsets."""
+        """Return a connection to the coordinator, or to any broker for offsets in ZooKeeper."""
         if self._is_zookeeper:
             link = await self._pool.any_group_link(self.group_id)
             lowest, highest = session_of(link).versions.ranges.get(request.api_key or 0, (0, -1))
             if lowest == 0 <= highest:
                 return link
-            self._is_zookeeper = False  # there is none any more, nor will there be again
+            self._is_zookeeper = False  # a cluster without ZooKeeper never gets it back
         try:
             return await self._pool.group_link(self.group_id)
         except UnsupportedVersionError:
-            # Before 0.8.2 nobody coordinates: there is ZooKeeper only.
+            # Brokers before 0.8.2 have no coordinator: only ZooKeeper stores offsets.
             self._is_zookeeper = True
             return await self._pool.any_group_link(self.group_id)
 
@@ -436,7 +439,7 @@ class OffsetCommits:
         retries: bool,
         tells_epochs: bool,
     ) -> None:
-        """Make an exchange until it is done, raising what no repetition cures."""
+        """Repeat an exchange until it succeeds; raise errors that a retry cannot cure."""
         deadline = self._loop.time() + timeout
         failures = 0
         while True:
@@ -446,7 +449,9 @@ class OffsetCommits:
             if trouble.code == _REFUSED and self._is_zookeeper:
                 self._is_zookeeper = False
                 continue
-            if trouble.action is OffsetErrorAction.BY_NAME:  # once for each id
+            if (
+                trouble.action is OffsetErrorAction.BY_NAME
+            ):  # without backoff: it happens once per id
                 continue
             late = self._loop.time() >= deadline
             if trouble.action is OffsetErrorAction.REFIND and (
@@ -466,7 +471,7 @@ class OffsetCommits:
                 ) from trouble.error
 
     async def _tried(self, once: Callable[[], Any], deadline: float) -> Optional[Trouble]:
-        """Make an exchange once. Failures of the network are troubles too."""
+        """Make an exchange once; return network failures as Trouble too."""
         try:
             trouble: Optional[Trouble] = await self._loop.within(
                 max(0.0, deadline - self._loop.time()), once()
@@ -477,7 +482,7 @@ class OffsetCommits:
             return Trouble(action, error)
 
     async def _cured(self, trouble: Trouble, failures: int, deadline: float) -> bool:
-        """Wait before the next try, and do what it needs; return False when time is up."""
+        """Prepare the next attempt and wait for the backoff; return False after the deadline."""
         longest = max(self._retry_backoff, self._retry_backoff_max)
         part = self._chance.uniform(0.8, 1.2)
         pause = backoff_seconds(self._retry_backoff, longest, failures, part)
@@ -491,19 +496,19 @@ class OffsetCommits:
         return True
 
     async def _look(self, trouble: Trouble, deadline: float) -> None:
-        """Ask whether there are some partitions at all. Raises the trouble's error if not."""
+        """Check in the metadata that the partitions exist. Raises the trouble's error if not."""
         try:
             topics = {str(each[0]) for each in trouble.partitions}
             known = await self._loop.within(deadline - self._loop.time(), self._known(topics))
         except KafkaError as error:
             if error.retriable:
-                return  # the next try tells
+                return  # the next attempt decides
             raise
         if not trouble.partitions <= known:
             raise trouble.error
 
     async def _known(self, topics: Set[str]) -> Set[TopicPartition]:
-        """Return the partitions of topics, without creating any and whatever was known before."""
+        """Return the partitions of topics from fresh metadata, without creating topics."""
         link = await self._pool.any_ready()
         version = session_of(link).choose_version(MetadataRequest(topics=[]))
         request = metadata_request(sorted(topics), version, False)

@@ -1,12 +1,12 @@
 """The generation and member id that a commit carries, and whether it waits for a rebalance.
 
-The consumer makes one for each commit of a member; OffsetCommits asks it before each try, in turns
-of the loop.
+The consumer creates a MemberCommit for each commit of a member; OffsetCommits calls it before each
+attempt, in the event loop.
 
 A broker accepts commits of the old generation until all members have joined the new one. From then
 on it rejects every commit until the leader has assigned (REBALANCE_IN_PROGRESS), and those of the
-old generation for good (ILLEGAL_GENERATION). A partition that the member has owned all the time is
-its own in the next generation too, so such a commit is tried again; one that it has given up may be
+old generation permanently (ILLEGAL_GENERATION). A partition that the member has owned all the time
+is still owned in the next generation, so its commit is retried; a partition that was revoked may be
 read by another member, whose commits must not be overwritten.
 """
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ['CommitIdentity', 'MemberCommit']
 
-#: Generation and member id: as they were at the call, or a function that returns them for each try.
+#: Generation and member id, or a function that returns them before each attempt.
 CommitIdentity = Union[ConsumerGroupMetadata, Callable[[], ConsumerGroupMetadata]]
 
 #: The errors of a commit that was overtaken by a rebalance.
@@ -39,10 +39,10 @@ _OVERTAKEN = frozenset([IllegalGenerationError.errno, RebalanceInProgressError.e
 
 
 class MemberCommit:
-    """One commit of a member, begun now.
+    """One commit of a member, which begins now.
 
-    Arguments: loop; member; subscription: a SubscriptionState, read under `lock`; partitions: that
-        are committed.
+    Arguments: loop; member; subscription: a SubscriptionState, read under `lock`; partitions: those
+        to commit.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class MemberCommit:
         self._member = member
         self._subscription = subscription
         self._lock = lock
-        # A partition that comes back after it was given up has another state.
+        # A partition that is assigned again after a revocation has a new state object.
         with lock:
             self._states = {each: subscription.assignment.get(each) for each in partitions}
 
@@ -68,7 +68,7 @@ class MemberCommit:
         )
 
     def now(self, partitions: Iterable[TopicPartition]) -> Optional[CommitIdentity]:
-        """Return the identity to commit these partitions with; None if it has to wait.
+        """Return the identity to commit these partitions with; None if the commit has to wait.
 
         Raises CommitInRebalanceError during a rebalance for partitions the member does not own.
         """
@@ -88,10 +88,11 @@ class MemberCommit:
     ) -> CommitIdentity:
         """Return the identity to commit with, once the group accepts commits again.
 
-        Arguments: seconds: to wait at most; refused: the identity of the last try; error: its.
-        Raises: the error, or CommitInRebalanceError, after that time, if the rebalance needs the
-            polling thread, or if the member has given up one of the partitions; the error that
-            ended the membership.
+        Arguments: seconds: to wait at most; refused, error: the identity and the error of the last
+            attempt.
+        Raises: that error, or CommitInRebalanceError, after that time, if the rebalance needs the
+            polling thread, or if one of the partitions was revoked; the error that ended the
+            membership.
         """
         if self._holds(partitions):
             was = refused if isinstance(refused, ConsumerGroupMetadata) else None
@@ -104,7 +105,7 @@ class MemberCommit:
         raise error or self._refusal()
 
     def refused(self, error: KafkaError, who: CommitIdentity) -> bool:
-        """Tell the member of the error of a commit; return True if later() may help."""
+        """Report the error of a commit to the member; return True if later() may help."""
         sender = who if isinstance(who, ConsumerGroupMetadata) else None
         self._member.commit_refused(error, sender)
         return isinstance(error, CommitFailedError) and error.errno_of_group in _OVERTAKEN
@@ -123,7 +124,7 @@ class MemberCommit:
         """Return the error of a commit that is not possible now."""
         member = self._member
         if member.error is not None and not member.can_commit:
-            return member.error.with_traceback(None)  # why there is no membership
+            return member.error.with_traceback(None)  # the error that ended the membership
         return CommitInRebalanceError(
             'group %s is being rebalanced: poll() until that is over, then commit what this'
             ' member still has' % member.settings.group_id

@@ -1,7 +1,7 @@
-"""OffsetCommit and OffsetFetch messages of every version, from offsets and back.
+"""Conversion between offsets and OffsetCommit and OffsetFetch messages of every version.
 
-Version 0 stores offsets in ZooKeeper, version 10 names topics by their ids (KIP-848). Called by
-OffsetCommits, the evented clients and Spark. Pure.
+Version 0 stores offsets in ZooKeeper, version 10 has topic ids in place of names (KIP-848). Called
+by OffsetCommits, the evented clients and Spark. Pure.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ __all__ = [
     'highest_version',
 ]
 
-#: From this version on topics stand with ids only.
+#: From this version on topics have only an id.
 BY_ID_FROM = 10
 #: From this version of OffsetCommit on members may be static (KIP-345).
 INSTANCES_FROM = 7
-#: From these versions of OffsetFetch on: several groups; open transactions are waited for.
+#: The first versions of OffsetFetch with several groups, and with the flag require_stable.
 SEVERAL_FROM = 8
 STABLE_FROM = 7
 
@@ -46,13 +46,13 @@ Ids = Mapping[str, bytes]
 def topic_ids(
     partitions: Iterable[TopicPartition], id_of: Callable[[str], bytes]
 ) -> Dict[str, bytes]:
-    """Return the ids of topics by name, as far as they are known."""
+    """Return the known topic ids by name."""
     ids = {topic: id_of(topic) for topic in {str(partition[0]) for partition in partitions}}
     return {topic: topic_id for topic, topic_id in ids.items() if topic_id != ZERO_UUID}
 
 
 def highest_version(partitions: Iterable[TopicPartition], ids: Ids) -> Optional[int]:
-    """Return up to which version some topics can be named; None for any."""
+    """Return the highest version possible with the known topic ids; None for any version."""
     known = all(partition[0] in ids for partition in partitions)
     return None if known else BY_ID_FROM - 1
 
@@ -71,9 +71,9 @@ def commit_request(
     ids: Ids,
     version: int,
 ) -> OffsetCommitRequest:
-    """Return the request that stores offsets, in the shape of a version.
+    """Return the OffsetCommit request in the layout of a version.
 
-    Arguments: who: the member, with generation -1 and no id outside of a membership.
+    Arguments: who: the member; generation -1 and an empty id without a membership.
     """
     topics = [
         OffsetCommitRequestTopic(
@@ -107,13 +107,13 @@ def _partition(number: int, offset: OffsetAndMetadata) -> OffsetCommitRequestPar
 
 
 def _name(topic: Any, names: Mapping[bytes, str]) -> str:
-    """Return which topic is meant, by whatever it is called."""
+    """Return the name of a topic in a response, which may have only its id."""
     found: str = topic.name or names.get(getattr(topic, 'topic_id', ZERO_UUID), '')
     return found
 
 
 def committed_codes(response: OffsetCommitResponse, ids: Ids) -> Dict[TopicPartition, int]:
-    """Return the code of each partition of an answer."""
+    """Return the error code of each partition in an OffsetCommit response."""
     names = {topic_id: name for name, topic_id in ids.items()}
     return {
         TopicPartition(_name(topic, names), each.partition_index): each.error_code
@@ -129,13 +129,14 @@ def fetch_request(
     ids: Ids,
     version: int,
 ) -> OffsetFetchRequest:
-    """Return the request for offsets, in the shape of a version.
+    """Return the OffsetFetch request in the layout of a version.
 
-    Offsets that an open transaction may still change are not to be told (KIP-447): who went by the
-    one before would hand records out again.
+    It requires stable offsets (KIP-447): with an offset that an open transaction may still change,
+    a consumer would return records again.
 
-    Arguments: who: a member of KIP-848, None for others; who is in no group now asks as nobody,
-    whom brokers tell everything, while they look for a member that has no id.
+    Arguments: who: the identity of a KIP-848 member, None for others. A consumer that is in no
+    group now sends none: brokers then skip the check, but would search for a member with an empty
+    id.
     """
     by_topic = _by_topic(partitions)
     if version < SEVERAL_FROM:
@@ -160,9 +161,9 @@ def fetch_request(
 
 
 class Fetched(NamedTuple):
-    """What an answer to OffsetFetch says.
+    """The content of a response to OffsetFetch.
 
-    error_code: of the whole; codes and offsets: of each partition, None for none committed.
+    error_code: of the group; codes and offsets: of each partition; None if no offset is committed.
     """
 
     error_code: int
@@ -171,7 +172,7 @@ class Fetched(NamedTuple):
 
 
 def fetched(response: OffsetFetchResponse, group: str, ids: Ids) -> Fetched:
-    """Return what an answer says of a group."""
+    """Return the content of an OffsetFetch response for a group."""
     names = {topic_id: name for name, topic_id in ids.items()}
     error_code, topics = _of_group(response, group)
     result = Fetched(error_code, {}, {})

@@ -1,11 +1,11 @@
 """The time of automatic commits, and the order in which repeated commits take effect.
 
-AutoCommit has the time of the next commit by interval; each poll() of a consumer asks it. Before a
-rebalance and on close() the consumer commits whatever the time is, and calls reset(). CommitOrder
-keeps a repeated commit from overwriting a later one. Pure.
+AutoCommit keeps the time of the next automatic commit; each poll() of a consumer checks it. Before
+a rebalance and on close() the consumer commits at any time, and calls reset(). CommitOrder keeps a
+repeated commit from overwriting a later one.
 
-The same positions are committed again and again on purpose: brokers before 2.1 let offsets expire
-by the age of the commit (KIP-211).
+Unchanged positions are committed repeatedly on purpose: brokers before 2.1 expire offsets by the
+age of the commit (KIP-211). Pure.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ __all__ = ['AutoCommit', 'AutoCommitState', 'CommitOrder']
 
 T = TypeVar('T')
 
-#: The back-off doubles so often at most; it never exceeds the interval anyway.
+#: Maximum number of doublings of the backoff, which never exceeds the interval anyway.
 MOST_DOUBLINGS = 30
 
 
 class AutoCommitState(enum.Enum):
-    """What goes on."""
+    """Whether an automatic commit is in progress."""
 
     WAITING = 'waiting'
     UNDER_WAY = 'under way'
@@ -38,13 +38,13 @@ TRANSITIONS: Mapping[AutoCommitState, List[AutoCommitState]] = {
 
 
 class AutoCommit:
-    """Says when it is time to commit; looked at by each poll.
+    """The schedule of automatic commits, checked by each poll().
 
-    Arguments: interval: seconds between commits; retry_backoff: seconds after a commit that may
-    succeed when it is tried again, doubled with each such failure in a row up to the interval; now:
-    when the consumer begins.
+    Arguments: interval: seconds between commits; retry_backoff: seconds after a commit with a
+    retriable error, doubled with each consecutive failure up to the interval; now: the time when
+    the consumer starts.
 
-    Attributes: state; next_at: when a commit is due, if none is under way.
+    Attributes: state; next_at: the time of the next commit, unless one is in progress.
     """
 
     def __init__(self, interval: float, retry_backoff: float, now: float) -> None:
@@ -62,15 +62,15 @@ class AutoCommit:
         return now >= self.next_at and self.state is AutoCommitState.WAITING
 
     def began(self, now: float) -> None:
-        """Note that a commit was sent. Raises IllegalStateError while one is under way."""
+        """Record that a commit was sent. Raises IllegalStateError while one is in progress."""
         self._move(AutoCommitState.UNDER_WAY)
         self.next_at = now + self._interval
 
     def ended(self, now: float, ok: bool) -> None:
-        """Note how it ended. Raises IllegalStateError when none was under way.
+        """Record the end of a commit. Raises IllegalStateError if none was in progress.
 
-        Arguments: ok: also when it failed in a way that another try does not cure: the next is made
-        when the interval is over.
+        Arguments: ok: True for success, and for an error that a retry does not cure: the next
+        commit then follows after the interval.
         """
         self._move(AutoCommitState.WAITING)
         self._failures = 0 if ok else self._failures + 1
@@ -79,7 +79,7 @@ class AutoCommit:
             self.next_at = now + min(self._interval, self._retry_backoff * 2.0**doublings)
 
     def reset(self, now: float) -> None:
-        """Begin the interval anew: all was committed otherwise, or there is another assignment."""
+        """Restart the interval: all was committed in another way, or the assignment has changed."""
         self.next_at = now + self._interval
 
     def _move(self, state: AutoCommitState) -> None:
@@ -91,11 +91,11 @@ class AutoCommit:
 
 
 class CommitOrder:
-    """Which commits are under way, in the order of their calls.
+    """The commits in progress, in the order of their calls.
 
-    First tries go out in order on one connection, and brokers answer in order. A repeated one could
-    arrive behind a later call and take the group back: so it waits until later calls about the same
-    partitions have ended, and leaves out what they have stored.
+    First attempts are sent in order on one connection, and brokers handle them in order. A retry
+    could arrive after a later call and reset the committed offset: so it waits until later calls
+    for the same partitions have ended, and omits the partitions that they have stored.
     """
 
     def __init__(self) -> None:
@@ -113,22 +113,22 @@ class CommitOrder:
         return self._last
 
     def end(self, number: int) -> None:
-        """Note that a call is over."""
+        """Record the end of a call."""
         del self._under_way[number]
         if not self._under_way:
-            self._stored.clear()  # nobody is left whom it could stop
+            self._stored.clear()  # no call in progress needs it
 
     def stored(self, number: int, partitions: Iterable[TopicPartition]) -> None:
-        """Note what a call has stored."""
+        """Record the partitions that a call has stored."""
         for partition in partitions:
             self._stored[partition] = max(number, self._stored.get(partition, 0))
 
     def later(self, number: int, partitions: Iterable[TopicPartition]) -> List[int]:
-        """Return the later calls under way that are about any of some partitions."""
+        """Return the later calls in progress that include any of the partitions."""
         asked = set(partitions)
         return [each for each, its in self._under_way.items() if each > number and its & asked]
 
     def left(self, number: int, offsets: Mapping[TopicPartition, Any]) -> Dict[TopicPartition, Any]:
-        """Return the offsets of a call without those that later calls have replaced."""
+        """Return the offsets of a call, without those that later calls have replaced."""
         stored = self._stored
         return {each: offsets[each] for each in offsets if stored.get(each, 0) <= number}

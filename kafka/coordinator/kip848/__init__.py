@@ -1,1 +1,1 @@
-"""Membership of a group of KIP-848: the machine, and the driver that speaks for it."""
+"""Membership of a KIP-848 group: the state machine and its driver."""

@@ -1,16 +1,16 @@
 """The state machine of a member of a KIP-848 group, with its tables of states and error codes.
 
 ConsumerMembership keeps the heartbeat that is due and its fields, the epoch, and the owned and
-target partitions; ConsumerMember drives it in turns of the loop. Follows KIP-848 and KIP-1082.
+target partitions; ConsumerMember drives it in the event loop. Follows KIP-848 and KIP-1082.
 
-A *unit* is a partition as the coordinator names it: the id of its topic and a number. An owned
-partition keeps the topic name of the time of its assignment, so that it can be revoked by that name
-if the topic is deleted, or created again.
+A *unit* is a partition in the terms of the coordinator: topic id and number. An owned partition
+keeps the topic name of the time of its assignment, so that it can be revoked by that name if the
+topic is deleted, or created again.
 
-A coordinator that revokes a partition assigns it to no other member before this one has sent a list
-of its partitions without it. So all partitions that a plan under way may give to the program count
-as owned in such lists, no plan begins before the response to a list, and a target that was replaced
-is acknowledged even if nothing of it was taken up.
+A coordinator that revokes a partition assigns it to another member only after this one has sent a
+list of its owned partitions without it. So these lists include all partitions that a plan in
+progress may assign, no plan begins before the response to a list, and a replaced target is
+acknowledged even if nothing of it was applied.
 
 Each *life* begins with a join; responses to requests of an earlier life are ignored. After an error
 or a lost response the next heartbeat has all fields again: the coordinator sends an assignment only
@@ -72,23 +72,23 @@ __all__ = [
 class MemberState(enum.Enum):
     """The states of a member of a KIP-848 group."""
 
-    UNSUBSCRIBED = 'unsubscribed'  # no member: it never was, or has left
-    JOINING = 'joining'  # a heartbeat of epoch 0 is owed, or on its way
-    RECONCILING = 'reconciling'  # it shall own other partitions than it does
-    ACKNOWLEDGING = 'acknowledging'  # it owes the coordinator a list of what it owns
+    UNSUBSCRIBED = 'unsubscribed'  # not a member: it has not joined, or has left
+    JOINING = 'joining'  # a heartbeat with epoch 0 is due or in flight
+    RECONCILING = 'reconciling'  # the owned partitions differ from the target assignment
+    ACKNOWLEDGING = 'acknowledging'  # has to send the list of owned partitions
     STABLE = 'stable'
-    FENCED = 'fenced'  # the coordinator has put it out; what it owned is to be dropped first
-    STALE = 'stale'  # the program did not poll in time: it has left, and waits for a poll
+    FENCED = 'fenced'  # removed by the coordinator; the partitions have to be dropped first
+    STALE = 'stale'  # has left because the program did not poll in time; a poll joins again
     LEAVING = 'leaving'
-    FATAL = 'fatal'  # it will not come back before somebody acts
+    FATAL = 'fatal'  # ended by an error whose cause has to be fixed first
 
 
 class MemberEvent(enum.Enum):
     """The events that change the state."""
 
     JOIN = 'join'
-    RETARGET = 'reconcile'  # the target is not what it owns
-    SETTLE = 'settle'  # the target is what it owns
+    RETARGET = 'reconcile'  # the target differs from the owned partitions
+    SETTLE = 'settle'  # the target equals the owned partitions
     RECONCILED = 'have reconciled'
     ACKNOWLEDGED = 'have acknowledged'
     FENCE = 'be fenced'
@@ -108,13 +108,13 @@ _OUT: Mapping[MemberEvent, MemberState] = {
     _E.FAIL: _S.FATAL,
 }
 
-#: The next state. An event that is not listed is a mistake of this package.
+#: The next state. An event that is not listed is a bug in this package.
 TRANSITIONS: Mapping[MemberState, Mapping[MemberEvent, MemberState]] = {
     _S.UNSUBSCRIBED: {_E.JOIN: _S.JOINING, _E.LEAVE: _S.LEAVING},
     _S.JOINING: {_E.RETARGET: _S.RECONCILING, **_OUT},
     _S.RECONCILING: {
         _E.RETARGET: _S.RECONCILING,
-        _E.SETTLE: _S.ACKNOWLEDGING,  # the assignment was withdrawn before it was taken up
+        _E.SETTLE: _S.ACKNOWLEDGING,  # the assignment was withdrawn before it was applied
         _E.RECONCILED: _S.ACKNOWLEDGING,
         **_OUT,
     },
@@ -144,7 +144,7 @@ def following(state: MemberState, event: MemberEvent) -> MemberState:
 
 
 class HeartbeatErrorAction(enum.Enum):
-    """What the error code of a heartbeat demands."""
+    """The action for the error code of a heartbeat."""
 
     GO_ON = 'go on'
     RETRY = 'retry'
@@ -167,7 +167,7 @@ _ACTIONS: Mapping[Optional[int], HeartbeatErrorAction] = {
     UnknownError.errno: HeartbeatErrorAction.SURFACE,
 }
 
-#: Remedies for errors that need one; the others say enough.
+#: Advice for error texts, for codes that need it.
 ADVICE: Mapping[Optional[int], str] = {
     GroupAuthorizationFailedError.errno: 'let its user READ the group',
     UnsupportedVersionError.errno: (
@@ -186,7 +186,7 @@ ADVICE: Mapping[Optional[int], str] = {
 
 
 def heartbeat_error_action(code: int) -> HeartbeatErrorAction:
-    """Return what an error code of a heartbeat demands; an unknown code is raised."""
+    """Return the action for an error code of a heartbeat; an unknown code is raised."""
     found = _ACTIONS.get(code)
     if found is not None:
         return found
@@ -197,7 +197,7 @@ def heartbeat_error_action(code: int) -> HeartbeatErrorAction:
 
 
 class HeartbeatOutcome(NamedTuple):
-    """The result of a heartbeat: the action, and the error behind it."""
+    """The result of a heartbeat: the action, and the error that caused it."""
 
     action: HeartbeatErrorAction
     error: Optional[BrokerResponseError] = None
@@ -208,7 +208,7 @@ Unit = Tuple[bytes, int]
 NameOf = Callable[[bytes], Optional[str]]
 
 JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH = 0, -1, -2
-#: From this version on subscriptions may be regular expressions, and members name themselves.
+#: From this version on subscriptions may be regular expressions, and clients generate member ids.
 PATTERNS_FROM = 1
 
 
@@ -235,21 +235,22 @@ class _Subscription(NamedTuple):
 
 
 class ConsumerMembership:
-    """One member.
+    """The state of one member.
 
     Arguments:
         settings: of the consumer's group.
-        member_id: the name that it gives itself, for the life of the process; '' to take the one
-            that brokers choose, as those before Kafka 4.0 do.
-        pause: seconds to wait after so many failures in a row.
+        member_id: generated by the client, for the life of the process; '' to use an id generated
+            by the broker, as before Kafka 4.0.
+        pause: returns the seconds to wait after a number of consecutive failures.
 
     Attributes:
         state; epoch: 0 unless it is in the group; member_id; interval: seconds between heartbeats,
-            as the coordinator wants it.
-        owned: {unit: TopicPartition}, what it owns now; target: the units that it shall own.
-        plan: the reconciliation under way, None without one.
-        error: why it is FATAL; fences: how often it was put out since it was stable.
-        life: grows with each beginning and each end of a membership.
+            set by the coordinator.
+        owned: {unit: TopicPartition}, the owned partitions; target: the units of the target
+            assignment.
+        plan: the reconciliation in progress, or None.
+        error: the cause of FATAL; fences: how often it was fenced since it was stable.
+        life: a counter, incremented at each start and each end of a membership.
     """
 
     def __init__(
@@ -270,7 +271,9 @@ class ConsumerMembership:
         self._wants = _Subscription()
         self._told: Optional[_Subscription] = None  # None: send all fields
         self._telling = _Subscription()
-        self._may_have_pattern = settings.group_instance_id is not None  # of an earlier process
+        self._may_have_pattern = (
+            settings.group_instance_id is not None
+        )  # sent by an earlier process
         self._is_known = False  # whether the coordinator may know it as a member
         self._has_listed = False  # whether a list of owned partitions has no response yet
         self._owes_step = True  # whether the next assignment is reported, even an empty one
@@ -297,10 +300,10 @@ class ConsumerMembership:
     # ------------------------------------------------------------ subscription
 
     def subscribe(self, names: Optional[Iterable[str]], pattern: Optional[str]) -> bool:
-        """Note the subscription; return True if it has changed.
+        """Set the subscription; return True if it has changed.
 
-        Arguments: names: of topics, None for nothing; pattern: of RE2, matched by the broker, in
-        place of names.
+        Arguments: names: of topics, None for no subscription; pattern: an RE2 expression that the
+        broker matches, in place of names.
         """
         if pattern is not None:
             wants = _Subscription(frozenset(), pattern)
@@ -313,22 +316,22 @@ class ConsumerMembership:
 
     @property
     def is_subscribed(self) -> bool:
-        """Whether it is subscribed to anything."""
+        """Whether it has a subscription."""
         return self._wants.names is not None
 
     @property
     def takes_part(self) -> bool:
-        """Whether it is in the group, or on its way there."""
+        """Whether it is in the group, or joining it."""
         return self.state in TAKING_PART
 
     def join(self) -> None:
-        """Begin to join: before a first membership, after an end, or to cure a fatal error."""
+        """Begin to join: for the first time, after an end, or to recover from a fatal error."""
         self._move(MemberEvent.JOIN)
         self._begin_life()
         self.error = None
 
     def can_be_cured(self) -> bool:
-        """Return True if another subscription may end what is FATAL."""
+        """Return True if another subscription may fix the fatal error."""
         return self.state is MemberState.FATAL and isinstance(
             self.error, InvalidRegularExpressionError
         )
@@ -350,7 +353,7 @@ class ConsumerMembership:
         self.owned = {}
 
     def left(self) -> None:
-        """Note that the coordinator knows of the leave, or is unreachable."""
+        """Record that the coordinator has confirmed the leave, or is unreachable."""
         self._move(MemberEvent.LEFT)
         self._is_known = False
         self.error = None
@@ -389,9 +392,9 @@ class ConsumerMembership:
         return self._not_before if is_urgent else max(self._not_before, self._next_at)
 
     def heartbeat(self, now: float, version: int) -> Heartbeat:
-        """Return the heartbeat that is due, in a version; it has to be sent.
+        """Return the heartbeat that is due, in a version; the caller has to send it.
 
-        Raises UnsupportedVersionError if that version cannot say what the member wants.
+        Raises UnsupportedVersionError if that version does not support the subscription.
         """
         wants = self._wants
         if wants.pattern is not None and version < PATTERNS_FROM:
@@ -440,7 +443,7 @@ class ConsumerMembership:
             request.subscribed_topic_regex = wants.pattern
             self._may_have_pattern = True
         elif self._may_have_pattern and version >= PATTERNS_FROM:
-            request.subscribed_topic_regex = ''  # which removes the one before
+            request.subscribed_topic_regex = ''  # removes an earlier one
 
     def farewell(self) -> Optional[ConsumerGroupHeartbeatRequest]:
         """Return the heartbeat that leaves the group, None if the coordinator has no member."""
@@ -450,10 +453,10 @@ class ConsumerMembership:
         return self._request(STATIC_LEAVE_EPOCH if is_static else LEAVE_EPOCH)
 
     def unanswered(self, life: int, now: float, is_other: bool = False) -> None:
-        """Note a heartbeat without a useful response: the next one has all fields.
+        """Record a heartbeat without a usable response: the next one has all fields.
 
-        Arguments: life: of the heartbeat; is_other: whether the next one goes to another broker, or
-        is about another subscription, and so at once if it is the first failure.
+        Arguments: life: of the heartbeat; is_other: whether the next one is for another broker or
+        another subscription, so that the first failure has no backoff.
         """
         if life != self.life:
             return
@@ -467,7 +470,7 @@ class ConsumerMembership:
     def answered(
         self, life: int, response: ConsumerGroupHeartbeatResponse, now: float
     ) -> HeartbeatOutcome:
-        """Handle the response to a heartbeat; return what the driver has to do."""
+        """Handle the response to a heartbeat; return the action for the driver."""
         if life != self.life:
             return HeartbeatOutcome(HeartbeatErrorAction.GO_ON)
         action = heartbeat_error_action(response.error_code)
@@ -493,7 +496,7 @@ class ConsumerMembership:
 
     def _error(self, response: ConsumerGroupHeartbeatResponse) -> BrokerResponseError:
         code = response.error_code
-        if code == TopicAuthorizationFailedError.errno:  # the response does not name them
+        if code == TopicAuthorizationFailedError.errno:  # the response does not name the topics
             owned = (place.topic for place in self.owned.values())
             return TopicAuthorizationFailedError(set(self._telling.names or owned))
         text = 'member %s of group %s' % (self.member_id, self._settings.group_id)
@@ -507,11 +510,11 @@ class ConsumerMembership:
         self._begin_life()
         self._is_known = False
         self.fences += 1
-        if self.fences > 1:  # the first time it joins again at once
+        if self.fences > 1:  # no backoff after the first time
             self._not_before = now + self._pause(self.fences - 1)
 
     def _take(self, response: ConsumerGroupHeartbeatResponse) -> None:
-        """Take epoch, id, interval and assignment from a response."""
+        """Apply epoch, member id, interval and assignment of a response."""
         self._is_asking = self._has_listed = self._is_denied = False
         self._failures = 0
         self._told = self._telling
@@ -540,15 +543,15 @@ class ConsumerMembership:
         return any(unit not in self.target for unit in self.owned)
 
     def unknown(self, name_of: NameOf) -> FrozenSet[bytes]:
-        """Return the ids of target topics whose names are not known.
+        """Return the ids of target topics whose names are unknown.
 
-        Arguments: name_of: returns the name of a topic by its id, None if it is not known.
+        Arguments: name_of: returns the name of a topic id, None if it is unknown.
         """
         ids = {unit[0] for unit in self.target if unit not in self.owned}
         return frozenset(topic_id for topic_id in ids if name_of(topic_id) is None)
 
     def can_reconcile(self, name_of: NameOf) -> bool:
-        """Return True if a reconciliation can begin now, or needs names of topics."""
+        """Return True if a reconciliation can begin now, or needs topic names first."""
         if self.state is not MemberState.RECONCILING or self.plan is not None or self._has_listed:
             return False
         missing = [unit for unit in self.target if unit not in self.owned]
@@ -561,8 +564,8 @@ class ConsumerMembership:
     def reconcile(self, name_of: NameOf) -> Optional[ReconciliationPlan]:
         """Begin a reconciliation of the topics with known names; None if there is nothing to do.
 
-        One at a time: the next is asked for when assigned() or dropped() was called. What is not
-        subscribed any more is not begun with; the coordinator will soon not want it either.
+        Only one at a time: call this again after assigned() or dropped(). Topics that are no longer
+        subscribed are not assigned; the coordinator will soon remove them from the target.
         """
         if self.state is not MemberState.RECONCILING or self.plan is not None or self._has_listed:
             return None
@@ -588,7 +591,7 @@ class ConsumerMembership:
         return found
 
     def revoked(self, plan: ReconciliationPlan) -> None:
-        """Note that the plan's partitions to revoke are revoked, even if it was replaced."""
+        """Record that the plan's revocations are done, even if the plan was replaced."""
         for unit in plan.gone:
             self.owned.pop(unit, None)
 
@@ -598,14 +601,14 @@ class ConsumerMembership:
         return self.plan is not None and not self.target.issuperset(self.plan.new)
 
     def dropped(self) -> None:
-        """Note that the program does not get the new partitions: send the list without them."""
+        """Record that the new partitions are not assigned: the next list is without them."""
         assert self.plan is not None
         # After a revocation the assignment is reported too, as always, even an empty one.
         self._owes_step = self._owes_step or bool(self.plan.gone)
         self._end_plan()
 
     def assigned(self, plan: ReconciliationPlan) -> None:
-        """Note that the new partitions are assigned; acknowledge the plan if it still holds."""
+        """Record that the new partitions are assigned; acknowledge the plan if it still applies."""
         self.owned.update(plan.new)
         if plan is self.plan:
             self._owes_step = False
@@ -616,7 +619,7 @@ class ConsumerMembership:
         self._move(MemberEvent.RECONCILED)
 
     def lost(self) -> None:
-        """Note that the program has dropped all partitions; a fenced member joins again."""
+        """Record that the program has dropped all partitions; a fenced member joins again."""
         self.owned = {}
         if self.state is MemberState.FENCED:
             pause = self._not_before

@@ -1,7 +1,7 @@
-"""StickyPartitionAssignor: even shares, and as little as possible moves (KIP-54).
+"""StickyPartitionAssignor: a balanced assignment that moves as few partitions as possible (KIP-54).
 
-Owns how members tell the leader what they had: in the user data of their subscriptions, v0: [topic,
-[partition]], v1: the generation behind it. How partitions are shared is in stickiness.py.
+Members send the partitions they owned to the leader in the user data of their subscriptions: v0 is
+[topic, [partition]], v1 adds the generation after it. The algorithm is in stickiness.py.
 """
 
 from __future__ import annotations
@@ -39,12 +39,13 @@ __all__ = ['StickyPartitionAssignor']
 
 
 class StickyPartitionAssignor(AbstractPartitionAssignor):
-    """Give every member as many partitions, and most of those that it had (2.0).
+    """Balance partitions among members; members keep most of those that they owned (2.0).
 
-    An object remembers what its consumer got. In 2.x the class itself did, and it still may be used
-    like that; consumers that are given the class make an object for themselves.
+    An object stores the last assignment of its consumer. In 2.x the class itself did, and may still
+    be used like that; a consumer that is given the class creates an object of its own.
 
-    Attributes: member_assignment: what it got last, None before; generation: when, -1 before.
+    Attributes: member_assignment: the last assignment, None before the first; generation: of that
+    assignment, -1 before the first.
     """
 
     name: ClassVar[str] = 'sticky'
@@ -69,13 +70,13 @@ class StickyPartitionAssignor(AbstractPartitionAssignor):
     def assign(
         self, cluster: ClusterMetadata, members: Any
     ) -> Dict[str, ConsumerProtocolMemberAssignment]:
-        """Return who gets what, see AbstractPartitionAssignor."""
+        """Return the assignments, see AbstractPartitionAssignor."""
         wanted = [with_previous(member) for member in read_members(members)]
         return assignments(shares_of(cluster, wanted, Claims.of(wanted)))
 
     @OnClassOrObject
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolMemberMetadata:
-        """Return what a member tells the group: its topics and what it had."""
+        """Return the subscription of a member: its topics and the partitions it owned."""
         user_data = b''
         if self.member_assignment is not None:
             user_data = encode_user_data(self.member_assignment, self.generation)
@@ -83,14 +84,14 @@ class StickyPartitionAssignor(AbstractPartitionAssignor):
 
     @OnClassOrObject
     def on_assignment(self, assignment: Any, generation: Optional[int] = None) -> None:
-        """Remember what this member got. Arguments: generation: as 3.0 tells it, None in 2.x."""
+        """Store the assignment of this member. Arguments: generation: None in 2.x."""
         self.member_assignment = assignment.partitions()
         if generation is not None:
             self.generation = generation
 
     @OnClassOrObject
     def on_generation_assignment(self, generation: int) -> None:
-        """Remember the generation (2.x)."""
+        """Store the generation (2.x)."""
         self.generation = generation
 
 
@@ -100,7 +101,7 @@ def encode_user_data(partitions: Iterable[Partition], generation: int) -> bytes:
 
 
 def decode_user_data(data: Optional[bytes]) -> Tuple[Sequence[Partition], int]:
-    """Return previous partitions and generation; none of what cannot be read, as Java's does it."""
+    """Return previous partitions and generation; none if it cannot be decoded, as in Java."""
     stream = io.BytesIO(data or b'')
     try:
         partitions = flat(PARTITIONS.decode(stream))
@@ -113,7 +114,10 @@ def decode_user_data(data: Optional[bytes]) -> Tuple[Sequence[Partition], int]:
 
 
 def with_previous(member: GroupSubscription) -> GroupSubscription:
-    """Return a member that owns what its user data says: members give up all before they join."""
+    """Return a member with the owned partitions of its user data.
+
+    The field is empty, because eager members revoke all partitions before they join.
+    """
     owned, generation = decode_user_data(member.user_data)
     return member._replace(owned=owned, generation=generation)
 
@@ -121,6 +125,6 @@ def with_previous(member: GroupSubscription) -> GroupSubscription:
 def shares_of(
     cluster: ClusterMetadata, members: Sequence[GroupSubscription], claims: Claims
 ) -> Shares:
-    """Return {member id: partitions} for what members want and claim."""
+    """Return {member id: partitions} for the subscriptions and claims of members."""
     partitions = partitions_of(cluster, members)
     return share(members, claims, partitions, Racks(cluster, members, partitions))

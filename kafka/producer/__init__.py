@@ -1,7 +1,6 @@
-"""The producers of all eras, under the name that programs import them from.
+"""The public producer classes: KafkaProducer, and SimpleProducer and KeyedProducer of 0.9.5.
 
-KafkaProducer is loaded when it is asked for: it brings the network floor with it, which those of
-0.9.5 do not need.
+KafkaProducer is imported on first use: it needs kafka.net, which the producers of 0.9.5 do not.
 """
 
 from __future__ import annotations
@@ -19,6 +18,6 @@ __all__ = ['KafkaProducer', 'SimpleProducer', 'KeyedProducer']
 
 
 def __getattr__(name: str) -> object:
-    """Load KafkaProducer when it is first asked for."""
+    """Import KafkaProducer on first use."""
     found: object = look_up(globals(), name, {'KafkaProducer': 'kafka.producer.kafka'})
     return found

@@ -1,11 +1,11 @@
-"""Rows of Arrow on their way into batches, without a Python object for each of them.
+"""Sending of Arrow columns in whole batches, without a Python object for each record.
 
-Decides which rows can be sent like this, and sorts them and cuts them into batches; they are
-encoded by :mod:`kafka.record.vector_encoder` and queued by the accumulator. All rows of a call are
-sorted by partition at once, so that the price of a call of numpy is paid once for all batches. Few
-rows are cheaper in :mod:`kafka.producer.rows`. Rows some of which have neither partition nor key,
-and headers without a name, are left to it as well. Called by :mod:`kafka.spark`, in the thread that
-writes.
+Decides which rows can be sent like this, sorts them by partition and cuts them into batches. They
+are encoded by :mod:`kafka.record.vector_encoder` and queued by the accumulator. All rows of a call
+are sorted at once, so that the cost of a numpy call is paid once for all batches.
+:mod:`kafka.producer.rows` sends the others: small numbers of rows, which are cheaper there; columns
+in which some rows have neither partition nor key; and headers without a name. Called by
+:mod:`kafka.spark`, in the writing thread.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from kafka.record.vectors import has_numpy, numpy, pyarrow
 
 __all__ = ['ArrowRows', 'send_arrow_rows']
 
-#: Fewer rows, or fewer for each partition, are sent sooner one by one.
+#: With fewer rows, in total or for each partition, send_rows() is faster.
 _FEWEST = 1000
 _FEWEST_EACH = 100
 _BATCHES_SINCE = (0, 11)
 
 
 class ArrowRows(NamedTuple):
-    """Columns of Arrow; each but the values is None when no row has any.
+    """Arrow columns; all except ``values`` are None if no row has such a field.
 
-    ``values`` and ``keys`` are binaries (vector_encoder.as_binary), ``partitions`` are int32,
-    ``headers`` are lists of structs of a text and bytes.
+    ``values`` and ``keys`` are binary (vector_encoder.as_binary), ``partitions`` are int32,
+    ``headers`` are lists of structs of a string and bytes.
     """
 
     values: Any
@@ -47,7 +47,7 @@ class ArrowRows(NamedTuple):
 def send_arrow_rows(
     producer: KafkaProducer, topic: str, rows: ArrowRows
 ) -> Optional[FutureRecords]:
-    """Send rows to one topic, or return None where send_rows() has to.
+    """Send rows to one topic; return None if send_rows() has to send them.
 
     Returns, raises: as kafka.producer.rows.send_rows().
     """
@@ -102,7 +102,7 @@ def _find_partitions(
 
 
 def _encode(many: ManyEncoded, rows: ArrowRows, sizes: Any, room: int) -> None:
-    """Make batches of so many bytes at most, and of one record at least."""
+    """Encode batches of at most ``room`` bytes, or of one record that is larger."""
     np, pa = numpy(), pyarrow()
     partitions = _partitions(many.topic, rows)
     columns, order = [rows.values, rows.keys, rows.headers], None
@@ -112,7 +112,7 @@ def _encode(many: ManyEncoded, rows: ArrowRows, sizes: Any, room: int) -> None:
         ends = np.cumsum(found).tolist()
         stretches = [(int(each), ends[each]) for each in np.flatnonzero(found)]
         if len(stretches) > 1:
-            order = np.argsort(partitions, kind='stable')  # of 16 bits: by radix
+            order = np.argsort(partitions, kind='stable')  # a radix sort for int16
             sizes = sizes[order]
             places = pa.array(order)
             columns = [None if each is None else each.take(places) for each in columns]
@@ -128,7 +128,7 @@ def _encode(many: ManyEncoded, rows: ArrowRows, sizes: Any, room: int) -> None:
 
 
 def _partitions(topic: TopicQueue, rows: ArrowRows) -> Optional[Any]:
-    """Return the partition of each row, None where any will do."""
+    """Return the partition of each row; None if the accumulator chooses."""
     np = numpy()
     if rows.partitions is not None:
         chosen = rows.partitions.to_numpy(zero_copy_only=False)
@@ -143,7 +143,7 @@ def _partitions(topic: TopicQueue, rows: ArrowRows) -> Optional[Any]:
 def _cuts(
     ends: Any, stretches: List[Tuple[Optional[int], int]], room: int
 ) -> List[Tuple[Optional[int], int]]:
-    """Return the partition of each batch and the row that it ends before."""
+    """Return the partition and the end (exclusive) of each batch."""
     cuts: List[Tuple[Optional[int], int]] = []
     start = 0
     for partition, stop in stretches:

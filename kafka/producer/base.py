@@ -1,8 +1,9 @@
-"""What the producers of 0.9.5 share: options, checks of what is sent, one request per call.
+"""Producer, the base class of the producers of 0.9.5: options, checks, one request per call.
 
-Owns the way from ``send_messages`` to ``client.send_produce_request``. Which partition a message
-goes to is the subclasses' business, its bytes are ``kafka.protocol``'s, brokers are the client's.
-Any object with the client's public methods will do as client.
+The path from ``send_messages`` to ``client.send_produce_request``. Subclasses choose the partition
+of a message, ``kafka.protocol`` encodes messages, and the client connects to brokers. Any object
+with the public methods of the client can be used as client. In asynchronous mode one background
+thread sends what is queued.
 """
 
 from __future__ import annotations
@@ -48,46 +49,47 @@ STOP_ASYNC_PRODUCER = STOP
 ASYNC_STOP_TIMEOUT_SECS = 30
 SYNC_FAIL_ON_ERROR_DEFAULT = True
 
-# How long stop() may wait before it looks for a signal.
+# The interval in which a waiting stop() lets signal handlers run.
 STOP_WAIT_SECONDS = 0.5
 
-# Guards that one thread of a forked process starts a producer anew.
+# Held so that only one thread of a forked process restarts a producer.
 _starting = threading.RLock()  # a finalizer may send while the thread is started
 
 
 class Producer:
-    """Send messages to a partition that the caller names (0.9.5); base of the other producers.
+    """Send messages to a partition given by the caller (0.9.5); base of the other producers.
 
     Arguments:
         client: a KafkaClient, or any object with its public methods.
-        req_acks: how many replicas must have a message: one of the ACK_ constants, or a number
-            above 1 (brokers 0.8 only).
-        ack_timeout: how many ms the broker may wait for them.
+        req_acks: the number of replicas that must have a message: one of the ACK_ constants, or a
+            number above 1 (brokers 0.8 only).
+        ack_timeout: the time in ms that the broker may wait for them.
         codec: None or one of kafka.protocol.ALL_CODECS.
         codec_compresslevel: the gzip level; None means the best, 9.
-        sync_fail_on_error: raise what goes wrong (True) or return it in the list of answers.
+        sync_fail_on_error: raise errors (True) or return them in the list of responses.
         async_send: send from a background thread; also accepted as ``async`` in expanded keywords.
         batch_send: accepted and ignored, as in 0.9.5.
-        batch_send_every_n, batch_send_every_t: a batch ends after so many messages or seconds.
-        async_retry_limit: how often a failed request is sent again, None without end.
-        async_retry_backoff_ms: the pause before that.
+        batch_send_every_n, batch_send_every_t: a batch is sent after this number of messages or
+            seconds.
+        async_retry_limit: how often a failed request is sent again; None for no limit.
+        async_retry_backoff_ms: the pause before a retry.
         async_retry_on_timeouts: whether RequestTimedOutError is retried.
-        async_queue_maxsize: how many messages may wait, 0 without limit.
-        async_queue_put_timeout: how many seconds to wait for room among them.
+        async_queue_maxsize: the maximum number of queued messages; 0 for no limit.
+        async_queue_put_timeout: seconds to wait for room in the queue.
         async_log_messages_on_error: log failed messages themselves, or only their hash().
-        async_stop_timeout: for how many seconds stop() goes on sending.
+        async_stop_timeout: the maximum number of seconds that stop() goes on sending.
 
     Raises: UnsupportedCodecError for an unknown codec; AssertionError for a batch or queue size
     below its minimum in asynchronous mode; ValueError for a negative async_retry_backoff_ms;
-    TypeError for an unknown option and for one of a wrong type, naming it.
+    TypeError, which names the option, for an unknown option and for one of a wrong type.
 
     In asynchronous mode a thread sends what send_messages puts into ``queue``, through a copy of
-    the client. It is stopped, which means flushed, by stop(), at interpreter exit, and when the
-    producer is collected. In a forked process, the first message starts a thread, with a queue, of
-    that process; what was queued before the fork is sent by the parent alone.
+    the client. stop(), interpreter exit and garbage collection of the producer flush the queue and
+    stop the thread. In a forked process the first message creates a new queue and starts a new
+    thread; messages queued before the fork are sent by the parent only.
 
-    Attributes: tally: in asynchronous mode, what became of the messages: its ``delivered``,
-        ``resent`` and ``lost`` are numbers of messages. All others are the arguments' or 0.9.5's.
+    Attributes: tally: in asynchronous mode, counters of messages: ``delivered``, ``resent`` and
+    ``lost``. The other attributes are the arguments, or those of 0.9.5.
     """
 
     ACK_NOT_REQUIRED = 0
@@ -95,7 +97,7 @@ class Producer:
     ACK_AFTER_CLUSTER_COMMIT = -1
     DEFAULT_ACK_TIMEOUT = 1000
 
-    # Until when the thread is waited for; only what collects has no time without end.
+    # When to stop waiting for the thread: only garbage collection has a limit.
     _collected_until = math.inf
 
     def __init__(
@@ -126,7 +128,7 @@ class Producer:
             raise TypeError('%s has no option %r' % (type(self).__name__, name))
         self.client = client
         self.async_send = async_send
-        # The flag's name of 0.9.5, a keyword of the language today.
+        # The name in 0.9.5, which is a keyword since Python 3.7.
         setattr(self, 'async', async_send)
         self.req_acks = whole_number(req_acks, 'req_acks')
         self.ack_timeout = whole_ms(ack_timeout, 'ack_timeout')
@@ -160,7 +162,7 @@ class Producer:
         _call_at_exit(self._exit_hook)
 
     def _start(self) -> None:
-        """Make the queue and the thread that sends what is put there."""
+        """Create the queue and start the thread that sends its messages."""
         self.queue: Any = MessageQueue(self._queue_maxsize)
         self.thread_stop_event = threading.Event()
         self.tally = Tally()
@@ -180,7 +182,7 @@ class Producer:
         self.thread.start()
 
     def _start_here(self) -> None:
-        """Start anew in a forked process, where the parent's thread and its locks are not alive."""
+        """Start again in a forked process, where the thread of the parent does not exist."""
         with _starting:
             if self._process != os.getpid() and not self.stopped:
                 self._start()
@@ -195,12 +197,11 @@ class Producer:
         Arguments: topic: str or bytes; partition: int; msg: bytes each, or str in text mode
         (kafka.util.set_text_mode).
         Returns: what client.send_produce_request returned, a list with one ProduceResponse; an
-        empty list in asynchronous mode, where no answer is asked for (req_acks=0), and where there
-        is nothing to send.
-        Raises: TypeError naming the argument of a wrong type, before anything is sent; with
-        sync_fail_on_error what the broker or the connection reports, any KafkaError; in
-        asynchronous mode AsyncProducerQueueFull when the queue has no room, with the messages that
-        were not queued, and IllegalStateError after stop().
+        empty list in asynchronous mode, with req_acks=0, and without messages.
+        Raises: TypeError, which names the argument of a wrong type, before anything is sent; with
+        sync_fail_on_error any KafkaError that the broker or the connection reports; in asynchronous
+        mode AsyncProducerQueueFull if the queue is full, with the messages that were not queued,
+        and IllegalStateError after stop().
         """
         return self._send_messages(topic, partition, *msg)
 
@@ -231,7 +232,7 @@ class Producer:
         queued = self.queue.put_all(items) if isinstance(self.queue, MessageQueue) else 0
         for number in range(queued, len(items)):
             try:
-                # In that many seconds there may be room; without any, an error now.
+                # With a timeout of 0, an error at once.
                 self.queue.put(items[number], timeout > 0, timeout if timeout > 0 else None)
             except Full:
                 raise AsyncProducerQueueFull(
@@ -243,10 +244,10 @@ class Producer:
             self._take_back(self.tally.ended_with)
 
     def _take_back(self, end: int) -> None:
-        """Tell of messages that were queued when the thread had ended, and take them out again.
+        """Remove and report the messages that were queued after the thread had ended.
 
-        Sequence: the program looks whether a stop was requested; another thread stops the producer,
-        all is sent; the program puts its message. Or the thread has died.
+        Sequence: a program checks ``thread_stop_event``; another thread stops the producer, and
+        everything is sent; the program queues its message. Or the thread has died.
         """
         with self.queue.mutex:
             waiting = self.queue.queue
@@ -255,7 +256,7 @@ class Producer:
             self.tally.lost += late
         if late:
             log.error('%d messages came when the producer had stopped: they are lost', late)
-        if taken or end:  # else the thread had sent it when it ended
+        if taken or end:  # else the thread sent it before it ended
             raise IllegalStateError('the producer has stopped meanwhile')
 
     def _send_now(self, topic: Any, partition: int, msg: Any, key: Optional[bytes]) -> List[Any]:
@@ -283,13 +284,13 @@ class Producer:
 
     @staticmethod
     def _as_bytes(msg: Any, key: Any) -> Tuple[Any, Optional[bytes]]:
-        """Return messages and key as they are sent: as they are, but for str in text mode.
+        """Return messages and key unchanged, except that a str is encoded in text mode.
 
         Raises: TypeError unless messages are bytes (or None with a key), the key bytes or None.
         """
         if key is not None and not isinstance(key, bytes):
             key = _bytes_of(key, 'key', 'bytes or None')
-        if set(map(type, msg)) == {bytes}:  # a check of each would be dear: benchmarks/simple.py
+        if set(map(type, msg)) == {bytes}:  # faster than isinstance(): benchmarks/simple.py
             return msg, key
         allowed = bytes if key is None else (bytes, type(None))
         if all(isinstance(m, allowed) for m in msg):
@@ -301,7 +302,7 @@ class Producer:
         return tuple(encoded), key
 
     def _partitions_of(self, topic: Any) -> List[int]:
-        """Return the partition ids of a topic, sorted, loading its metadata where it is unknown.
+        """Return the sorted partition ids of a topic; load its metadata if they are unknown.
 
         Raises: UnknownTopicOrPartitionError or LeaderNotAvailableError as the client reports them;
         the former also for a topic without partitions.
@@ -314,16 +315,16 @@ class Producer:
         return partitions
 
     def _load_topic(self, topic: Any) -> None:
-        """Load the metadata of a topic of which nothing is known."""
+        """Load the metadata of an unknown topic."""
         load_topic(self.client, topic)
 
     def stop(self, timeout: Optional[float] = None) -> None:
         """Stop the background thread once it has sent what is queued.
 
-        Without one (synchronous mode), and when stopped before, this only logs a warning.
-        Arguments: timeout: obsolete and ignored; async_stop_timeout bounds the wait, but for a
-        request under way, which may take the client's timeout. What is left then is logged and
-        counted in ``tally.lost``, and can still be taken from ``queue``.
+        In synchronous mode, and after an earlier stop(), this only logs a warning.
+        Arguments: timeout: obsolete and ignored; async_stop_timeout bounds the wait, except that a
+        request in flight may take the timeout of the client. Messages that are left then are
+        logged, counted in ``tally.lost``, and remain in ``queue``.
         """
         if timeout is not None:
             log.warning('the timeout of stop() is ignored, async_stop_timeout bounds the wait')
@@ -334,8 +335,8 @@ class Producer:
             log.warning('producer.stop() was called before')
             return
         if self._process != os.getpid() or sys.is_finalizing():
-            # The thread, and what is queued, are the parent's. Or threads are not run any more:
-            # Ctrl-C ended the wait at exit, and now the producer is collected.
+            # In a fork, thread and queue belong to the parent. At finalization threads do not run
+            # any more: Ctrl-C ended the wait at exit, and now the producer is collected.
             self.thread_stop_event = threading.Event()
             self.thread_stop_event.set()
         else:
@@ -346,16 +347,18 @@ class Producer:
     def _stop_thread(self) -> None:
         self.thread_stop_event.set()
         try:
-            # Wakes a thread that waits for messages. In a full queue it has no reason to wait.
+            # A thread that waits for messages wakes up. With a full queue it does not wait.
             self.queue.put_nowait((STOP_ASYNC_PRODUCER, None, None))
         except Full:
             pass
-        # A producer may be collected by its own thread, which then ends by itself.
+        # The thread itself may collect the producer; it cannot join itself, and ends anyway.
         if self.thread is not threading.current_thread():
-            # A join() that Ctrl-C ends takes the thread for ended in Python 3.8 to 3.12, and the
-            # next one does not wait: the rest would be lost at exit. A Ctrl-C that comes right
-            # before a wait is only seen behind it, so it is waited in steps. The queue is free
-            # meanwhile: this may be the handler of a signal that came inside send_messages().
+            # In Python 3.8 to 3.12 a join() that Ctrl-C interrupts marks the thread as ended, and
+            # the
+            # next join() does not wait: the rest would be lost at exit. A Ctrl-C right before a
+            # wait
+            # is handled only after it, so wait in steps. The lock of the queue is free meanwhile:
+            # this may run in a signal handler that interrupted send_messages().
             while not self._ended.wait(STOP_WAIT_SECONDS):
                 if time.monotonic() >= self._collected_until:
                     log.error('collected, but not stopped yet: some messages may be lost')
@@ -364,10 +367,12 @@ class Producer:
             self.thread.join()
 
     def __del__(self) -> None:
-        # The constructor may have failed before there was a thread.
+        # The constructor may have failed before it started a thread.
         if getattr(self, 'async_send', False) and hasattr(self, '_exit_hook'):
-            # Sequence: the program logs something; a producer is collected then, inside the lock of
-            # a handler; its thread waits for that lock because it wants to log something too.
+            # Limit the wait. Sequence: the program logs something, and a producer is collected
+            # while
+            # the lock of a log handler is held; the thread of the producer logs, too, and waits for
+            # that lock.
             patience = self._end_options['stop_timeout'] + 2 * STOP_WAIT_SECONDS
             self._collected_until = time.monotonic() + patience
             _stop_unless_stopped(self)
@@ -382,7 +387,7 @@ def _known_codec(codec: Optional[int]) -> int:
 
 
 def _check_async_options(**options: Any) -> None:
-    """Refuse what the thread would stumble over, and messages be lost; errors as Producer has."""
+    """Check the options that would otherwise fail in the thread; errors as Producer."""
     for name, value in options.items():
         if value is not None or name != 'async_retry_limit':
             check_number(value, name)
@@ -392,7 +397,7 @@ def _check_async_options(**options: Any) -> None:
             'batch_send_every_n and batch_send_every_t must be more than 0 and '
             'async_queue_maxsize not less: %r, %r, %r' % (*sizes, options['async_queue_maxsize'])
         )
-    if not options['async_retry_backoff_ms'] >= 0:  # which NaN is not either
+    if not options['async_retry_backoff_ms'] >= 0:  # also false for NaN
         raise ValueError(
             'async_retry_backoff_ms is no pause: %r' % (options['async_retry_backoff_ms'],)
         )
@@ -404,7 +409,7 @@ def _stop_unless_stopped(producer: Producer) -> None:
 
 
 def _at_exit(reference: Any) -> None:
-    """Stop a producer that still exists: programs end right after send_messages."""
+    """Stop a producer that still exists: programs may end right after send_messages."""
     producer = reference()
     if producer is not None:
         try:
@@ -415,9 +420,9 @@ def _at_exit(reference: Any) -> None:
 
 
 def _call_at_exit(hook: Any) -> None:
-    """Have a hook called when this process ends, a child of multiprocessing too.
+    """Register a hook for the end of this process, also if it is a child of multiprocessing.
 
-    One that was forked does not run what atexit has.
+    A forked child of multiprocessing does not run atexit hooks.
     """
     atexit.register(hook)
     processes = sys.modules.get('multiprocessing.process')
@@ -426,7 +431,7 @@ def _call_at_exit(hook: Any) -> None:
 
 
 def _run(send: Any, ended: End) -> None:
-    """Run the thread's work, and tell when it is done, or failed."""
+    """Run the work of the thread, and set ``ended`` when it has ended or failed."""
     try:
         send()
     finally:
@@ -448,7 +453,7 @@ def _send_upstream(
     codec_compresslevel: Optional[int] = None,
     tally: Optional[Tally] = None,
 ) -> None:
-    """Send what comes through the queue until stopped: what the thread runs, under its old name."""
+    """Send messages from the queue until stopped: the function of the thread, named as in 0.9.5."""
     options = SendOptions(
         codec=codec,
         codec_compresslevel=codec_compresslevel,
@@ -464,7 +469,7 @@ def _send_upstream(
 
 
 def _bytes_of(value: Any, argument: str, wanted: str) -> bytes:
-    """Return a key or value that is no bytes as such: a str in text mode; TypeError otherwise."""
+    """Return a str as bytes in text mode; raise TypeError for anything else."""
     encoded = text_bytes(value, argument)
     if encoded is None:
         kind = type(value).__name__

@@ -1,11 +1,11 @@
-"""Context managers that take a lock without waiting for ever.
+"""Context managers that acquire a lock with a time limit.
 
 Used by :mod:`kafka.producer.record_accumulator`: a thread that waits for its lock may hold a lock
 of the program that the owner needs.
 
-``lock.acquire()`` and remembering that it was taken are two steps, between which an exception can
-be raised in a thread. Entering a ``with`` statement is one step as long as no code of Python runs
-in it: so what is called here is made of built-in functions.
+Between ``lock.acquire()`` and the code that notes the result, an exception can be raised in the
+thread. Entering a ``with`` statement is atomic as long as no Python code runs in it, so the methods
+here consist of built-in functions only.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ class LockBusyError(Exception):
 
 
 def try_lock(lock: Any) -> Any:
-    """Return a context manager that takes a reentrant lock if no other thread has it.
+    """Return a context manager that acquires a reentrant lock unless another thread holds it.
 
-    ``with`` gives True if it was taken. Where it gives False, the end of the block raises
-    RuntimeError: to avoid that would cost a call of Python for each record.
+    The value of ``with`` is True if the lock was acquired. If it is False, the end of the block
+    raises RuntimeError: avoiding that would cost a Python call for each record.
     """
     return _context(lock, partial(lock.acquire, False))
 
 
 def bounded(lock: Any, seconds: float, error: Callable[[], Exception]) -> Any:
-    """Return a context manager that takes a reentrant lock, or raises an error after some time.
+    """Return a context manager that acquires a reentrant lock, or raises an error after a time.
 
-    Arguments: error: makes what is raised.
+    Arguments: seconds: the time limit; error: returns the exception to raise.
     """
     outcomes = map(lock.acquire, repeat(True), repeat(seconds))
     checked = map(_Outcomes(error).__getitem__, outcomes)
@@ -41,7 +41,7 @@ def bounded(lock: Any, seconds: float, error: Callable[[], Exception]) -> Any:
 
 
 class _Outcomes(Dict[bool, bool]):
-    """True for True; raises for everything else."""
+    """Maps True to True; raises the error for every other key."""
 
     def __init__(self, error: Callable[[], Exception]) -> None:
         super().__init__({True: True})
@@ -52,7 +52,7 @@ class _Outcomes(Dict[bool, bool]):
 
 
 def _context(lock: Any, enter: Callable[[], bool]) -> Any:
-    # A class of its own: `with` asks the class, and whatever is there is called with no object.
+    # A class for each: `with` looks the methods up in the class, and static methods get no self.
     methods = {
         '__slots__': (),
         '__enter__': staticmethod(enter),

@@ -1,10 +1,10 @@
-"""The memory of a producer (buffer_memory): bytes in use, and the calls that wait for some.
+"""The buffer_memory of a producer: bytes in use, and the queue of calls that wait for memory.
 
-Used by the accumulator, whose lock guards it. It only counts: the bytes themselves are in batches.
-SimpleBufferPool is the pool of 1.x, for programs that use it.
+Used by the accumulator, whose lock guards it. BufferMemory only counts bytes; the records
+themselves are in batches. SimpleBufferPool is the pool of 1.x, for programs that use it.
 
-The call that waits keeps its ticket, and the queue has a weak reference to it. If an exception ends
-the call, at whatever step, the ticket is gone, and what was granted for it is given back.
+A waiting call holds its ticket, and the queue has a weak reference to it. If an exception ends the
+call, at any step, the ticket is deleted, and the memory that was granted to it is released.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kafka.errors import IllegalStateError, KafkaTimeoutError
 
 
 class Ticket:
-    """A place in the queue for memory. Attributes: size: bytes; granted: whether it has them."""
+    """A place in the queue for memory. Attributes: size: bytes; granted: whether they are taken."""
 
     __slots__ = ('__weakref__', 'granted', 'size')
 
@@ -31,7 +31,7 @@ class Ticket:
         return '<Ticket %d bytes, %s>' % (self.size, 'granted' if self.granted else 'waits')
 
 
-#: Stands for a ticket where no place in the queue can be had just now: to be tried again.
+#: Returned in place of a ticket when the caller cannot be queued now and has to try again.
 AGAIN = Ticket(0)
 
 
@@ -39,14 +39,15 @@ class BufferMemory:
     """A number of bytes, granted first come, first served.
 
     A batch that turns out to need more than was granted may exceed the total for a moment; nothing
-    is granted then. Not locked: the accumulator holds its lock.
+    is granted until the total is no longer exceeded. Has no lock: the caller holds that of the
+    accumulator.
     """
 
     def __init__(self, total: int) -> None:
         self.total = total
         self.used = 0
         self._waiting: Deque[weakref.ref[Ticket]] = deque()
-        # Granted and not spent yet: the bytes of each.
+        # The bytes of each ticket that is granted and not spent yet.
         self._granted: Dict[weakref.ref[Ticket], int] = {}
 
     def __repr__(self) -> str:
@@ -58,11 +59,11 @@ class BufferMemory:
 
     @property
     def waiting(self) -> int:
-        """How many wait."""
+        """The number of calls in the queue."""
         return len(self._waiting)
 
     def take(self, size: int) -> bool:
-        """Take bytes if they are free and no call waits; return whether it did."""
+        """Take bytes if they are free and no call waits; return True if they were taken."""
         if self._waiting or self.used + size > self.total:
             if not (self._waiting or self._granted):
                 return False
@@ -73,7 +74,7 @@ class BufferMemory:
         return True
 
     def queue_up(self, size: int) -> Ticket:
-        """Return a place in the queue for bytes, granted at once where that is possible."""
+        """Return a ticket for a number of bytes, granted at once if they are free."""
         ticket = Ticket(size)
         if self.take(size):
             self._granted[weakref.ref(ticket)] = size
@@ -83,7 +84,7 @@ class BufferMemory:
         return ticket
 
     def exceed(self, size: int) -> Ticket:
-        """Return a ticket that is granted, even beyond the total: for what must not wait."""
+        """Return a granted ticket, even beyond the total: for records that must not wait."""
         ticket = Ticket(size, True)
         self._granted[weakref.ref(ticket)] = size
         self.used += size
@@ -94,9 +95,9 @@ class BufferMemory:
         self._granted.pop(weakref.ref(ticket), None)
 
     def adjust(self, size: int) -> None:
-        """Count bytes that are in use already, or that are not (negative).
+        """Change the bytes in use by ``size``, which may be negative.
 
-        Raises IllegalStateError when more come back than were taken.
+        Raises IllegalStateError if more bytes are released than were taken.
         """
         self.used += size
         if self.used < 0:
@@ -117,19 +118,19 @@ class BufferMemory:
             waiting.popleft()
 
     def release(self, size: int) -> None:
-        """Give bytes back; the first in the queue get them."""
+        """Release bytes; the first calls in the queue get them."""
         self.adjust(-size)
 
     def leave(self, ticket: Ticket) -> None:
-        """Give up a place in the queue, and what was granted for it."""
+        """Remove a ticket from the queue, and release what was granted to it."""
         own = weakref.ref(ticket)
         ticket.granted = False
         if own in self._waiting:
             self._waiting.remove(own)
-        self.adjust(-self._granted.pop(own, 0))  # a large one that leaves may let smaller ones pass
+        self.adjust(-self._granted.pop(own, 0))  # also of 0: a smaller one may be granted now
 
     def forget_abandoned(self) -> None:
-        """Give back what was granted to calls that an exception has ended."""
+        """Release what was granted to calls that an exception has ended."""
         if not (self._waiting or self._granted):
             return
         for own in [each for each in self._granted if each() is None]:
@@ -139,7 +140,10 @@ class BufferMemory:
         self.adjust(0)
 
     def recount(self, reserved: int) -> None:
-        """Count again, from what batches have reserved, after a change that was not finished."""
+        """Recompute the bytes in use after an interrupted change.
+
+        Arguments: reserved: bytes that all batches have reserved.
+        """
         for own in list(self._granted):
             ticket = own()
             if ticket is not None:
@@ -151,9 +155,9 @@ class BufferMemory:
 
 
 class SimpleBufferPool:
-    """Buffers of one size, some of which may be used again (1.x).
+    """A pool of buffers of one size (1.x).
 
-    Arguments: memory: bytes of all buffers together; poolable_size: bytes of one.
+    Arguments: memory: bytes of all buffers; poolable_size: bytes of one.
     """
 
     def __init__(self, memory: int, poolable_size: int) -> None:
@@ -161,7 +165,7 @@ class SimpleBufferPool:
         self._left = memory // poolable_size if poolable_size else 0
         self._free: List[io.BytesIO] = []
         self._waiting = 0
-        # Guards all of the above.
+        # The condition guards all attributes above.
         self._changed = threading.Condition()
 
     def __repr__(self) -> str:
@@ -174,9 +178,9 @@ class SimpleBufferPool:
     def allocate(self, size: int, max_time_to_block_ms: Optional[float]) -> io.BytesIO:
         """Return an empty buffer.
 
-        Arguments: size: bytes that will be written, not looked at; max_time_to_block_ms: how long
-        to wait for one to be given back.
-        Raises: KafkaTimeoutError when none was.
+        Arguments: size: bytes that will be written, ignored; max_time_to_block_ms: how long to wait
+        until a buffer is returned, None for no limit.
+        Raises: KafkaTimeoutError if none was returned in time.
         """
         seconds = None if max_time_to_block_ms is None else max_time_to_block_ms / 1000.0
         with self._changed:
@@ -192,7 +196,7 @@ class SimpleBufferPool:
             return self._free.pop() if self._free else io.BytesIO()
 
     def deallocate(self, buf: io.BytesIO) -> None:
-        """Give a buffer back; it is empty when it is used again."""
+        """Return a buffer to the pool, which empties it."""
         buf.seek(0)
         buf.truncate()
         with self._changed:
@@ -201,5 +205,5 @@ class SimpleBufferPool:
             self._changed.notify()
 
     def queued(self) -> int:
-        """Return how many wait for a buffer."""
+        """Return the number of calls that wait for a buffer."""
         return self._waiting

@@ -1,11 +1,11 @@
-"""Records that were sent while the accumulator's lock could not be waited for.
+"""Records that were sent while the lock of the accumulator could not be waited for.
 
-Python may run a finalizer wherever an object is made, and the handler of a signal between any two
-steps of the main thread, even where this thread holds the accumulator's lock in the middle of a
-change. A send() in such code can neither wait for the lock nor change the tables. Neither can a
-send() of another thread that holds what the finalizer waits for, such as the lock of a log handler.
-The record is kept here, its future belongs to a stand-in for the batch that will take the record,
-and the next thread with the lock places the record before anything else.
+Python may run a finalizer wherever an object is created, and a signal handler between any two
+bytecodes of the main thread, even where that thread holds the lock of the accumulator in the middle
+of a change. A send() in such code can neither wait for the lock nor change the tables. Neither can
+a send() of another thread that holds a lock for which the finalizer waits, such as that of a log
+handler. The record is kept here, with a placeholder batch for its future, and the next thread that
+acquires the lock moves the record into a real batch before it does anything else.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ __all__ = ['DeferredRecord', 'DeferredRecords']
 
 
 class DeferredRecord(NamedTuple):
-    """A record that is in no batch yet.
+    """A record that is not in a batch yet.
 
-    Attributes: stand_in: the batch of its future; many: the record as that of a call of its own;
-    partition: None to have one chosen, by the key if there is one; now: monotonic seconds.
+    Attributes: stand_in: the placeholder batch of its future; many: the record, as the only one of
+    a call; partition: None to have one chosen, by the key if there is one; now: monotonic seconds.
     """
 
     stand_in: ProducerBatch
@@ -36,11 +36,11 @@ class DeferredRecord(NamedTuple):
 
 
 class DeferredRecords:
-    """Deferred records in the order of the calls. No lock: each change is one step of Python.
+    """Deferred records in the order of the calls. Without a lock: each change is atomic.
 
     ``waiting`` also has topics whose boxes are to be watched, and calls of the sender. ``size`` is
-    the bytes of all records; where threads add some at the same time, it may be wrong until all are
-    placed.
+    the total size of the records in bytes; if threads add records at the same time, it may be wrong
+    until all are in batches.
     """
 
     def __init__(self) -> None:
@@ -57,10 +57,10 @@ class DeferredRecords:
         now: float,
         wait: Callable[[Callable[[], bool], Optional[float]], bool],
     ) -> ProducerBatch:
-        """Keep a record; return the batch that its future belongs to.
+        """Keep a record; return the placeholder batch for its future.
 
-        Arguments: many: what many_records.single() returns; the others as
-        RecordAccumulator.append() and ProducerBatch.
+        Arguments: many: from many_records.single(); the others as in RecordAccumulator.append() and
+        ProducerBatch.
         """
         (group,) = many.groups
         place = TopicPartition(many.topic.topic, -1 if partition is None else partition)
@@ -73,7 +73,7 @@ class DeferredRecords:
         return stand_in
 
     def drop_first(self) -> None:
-        """Remove the first, which is placed; the lock of the accumulator is held."""
+        """Remove the first entry, once it is done; the lock of the accumulator is held."""
         first = self.waiting.popleft()
         if isinstance(first, DeferredRecord):
             self.size -= first.many.groups[0].ends[0]

@@ -1,4 +1,4 @@
-"""Batches whose records are encoded when they are sent: from columns of Arrow, by whole batches.
+"""Batches whose records arrive encoded, from Arrow columns.
 
 Made by :mod:`kafka.producer.arrow_rows` and queued by ``RecordAccumulator.append_encoded()``. Only
 the encoded bytes are kept: if such a batch has to be split, keys and values are decoded from them.
@@ -22,7 +22,7 @@ _FIELDS = ('value', 'key', 'headers')
 class LateColumn(Sequence[Any]):
     """Keys, values or headers of an encoded batch, decoded when they are read.
 
-    Arguments: records: the bytes after the header of the batch; count: of records; field: the
+    Arguments: records: the bytes after the batch header; count: number of records; field: the
     attribute of a Record.
     """
 
@@ -48,7 +48,7 @@ class LateColumn(Sequence[Any]):
 
 
 class Encoded(NamedTuple):
-    """The records of one batch of magic 2: ``records`` is all after its header, uncompressed.
+    """The records of one batch of magic 2: ``records`` is the rest after its header, uncompressed.
 
     ``partition``: None lets the accumulator choose. ``numbers``: as in Placed.
     """
@@ -59,7 +59,7 @@ class Encoded(NamedTuple):
     numbers: Optional[Sequence[int]] = None
 
     def columns(self) -> List[LateColumn]:
-        """Return values, keys and headers, as ProducerBatch.fill() takes them."""
+        """Return values, keys and headers, for ProducerBatch.fill()."""
         return [LateColumn(self.records, self.record_count, each) for each in _FIELDS]
 
 

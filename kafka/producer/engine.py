@@ -1,14 +1,14 @@
-"""The parts of a producer, put together: accumulator, sender, transactions, metrics, metadata.
+"""ProducerEngine: accumulator, sender, transactions, metrics and metadata of a producer, connected.
 
-A face stands on it: KafkaProducer, or another dialect. The face has the options resolved, makes the
+Used by KafkaProducer, and by any other public client. The client resolves the options, makes the
 NetworkClient, and owns everything that programs see: serializers, partitioners, interceptors,
-futures, and which calls wait. Making an engine opens no socket, starts no thread and waits for
-nothing; nor do its methods, but for those in the section for blocking calls.
+futures, and which calls block. Making an engine opens no socket, starts no thread and does not
+wait; nor do its methods, except those in the section of blocking calls.
 
-Threads: appending, flushing and closing may be called from any thread; what has to run in a turn of
-the loop says so. The accumulator has the only lock. No part holds the face, so that a face which a
-program drops can be collected; for the same reason the options, which may have objects that refer
-to the face, are read and not kept.
+Threads: appending, flushing and closing may be called from any thread; methods that have to run in
+a turn of the loop are in a section of their own. The accumulator has the only lock. No part refers
+to the public client, so that one which a program drops can be collected; for the same reason the
+options, which may have objects that refer to it, are read and not kept.
 """
 
 from __future__ import annotations
@@ -37,29 +37,29 @@ from kafka.producer.transaction_state import TransactionState
 
 __all__ = ['OVERHEAD', 'ProducerEngine', 'TopicUpdater']
 
-#: Bytes that a record counts besides key, value and headers where it is compared with
+#: Bytes added to key, value and headers when the size of a record is compared with
 #: max_request_size and buffer_memory, as in releases since 1.0.
 OVERHEAD = 34
-# Most seconds to close the connections in.
+# The maximum number of seconds to close the connections.
 _CLOSE_SECONDS = 5.0
 
 
 class ProducerEngine:
-    """What collects records and sends them.
+    """Collects records and sends them.
 
     Arguments:
-        network: the loop and the brokers.
+        network: the loop and the connection pool.
         config: the resolved options of a producer (kafka.config.PRODUCER). With api_version None
-            the releases of the brokers need not be known: what they cannot do fails when it is
-            asked for.
+            the releases of the brokers need not be known: what a broker does not support fails when
+            it is used.
 
     Attributes:
         network; loop; pool; accumulator; sender: the parts.
         state: a TransactionState for idempotent producers, else a PlainState.
         transactions: the driver of an idempotent producer, else None.
-        metrics: what is recorded; None with metrics_enabled=False.
-        topic_updater: tells the accumulator of new metadata.
-        largest_record: the bytes that a record may have, OVERHEAD included.
+        metrics: the ProducerMetrics; None with metrics_enabled=False.
+        topic_updater: passes new metadata to the accumulator.
+        largest_record: the maximum size of a record in bytes, OVERHEAD included.
         max_block: seconds (max_block_ms).
     """
 
@@ -128,7 +128,7 @@ class ProducerEngine:
     # ------------------------------------------------------------ from any thread
 
     def begin(self) -> None:
-        """Let the sender begin. The cluster is looked for when a topic or producer id is needed."""
+        """Start the sender. Bootstrap happens when a topic or a producer id is needed."""
         self.loop.call_threadsafe(self.sender.start)
         self.pool.cluster.add_listener(self.topic_updater)
 
@@ -143,10 +143,10 @@ class ProducerEngine:
     ) -> Optional[FutureRecordMetadata]:
         """Put a record into a batch; return its future, which takes callbacks.
 
-        Arguments: queue: of a topic whose partitions are known (topic_queue()); partition: None to
-        have one chosen for a batch; timestamp: ms, None for now.
-        Returns: None when buffer_memory is used up.
-        Raises: IllegalStateError when closed, or outside of a transaction.
+        Arguments: queue: that of a topic whose partitions are known (topic_queue()); partition:
+        None to have one chosen for a batch; timestamp: ms, None for now.
+        Returns: None if buffer_memory is used up.
+        Raises: IllegalStateError if closed, or outside of a transaction.
         """
         accumulator, loop = self.accumulator, self.loop
         try:
@@ -165,20 +165,21 @@ class ProducerEngine:
         return future_of(*placed, key_size, value_size, header_size(headers))
 
     def begin_flush(self) -> List[ProducerBatch]:
-        """Send what there is without lingering; return the batches that have no outcome yet."""
+        """Send all batches without lingering; return those that have no outcome yet."""
         return self.accumulator.begin_flush(self.loop.time())
 
     def known_queue(self, topic: str) -> TopicQueue:
-        """Return the queue of a topic, with the partitions that the cluster is known to have."""
+        """Return the queue of a topic, with its partitions if they are in the cluster metadata."""
         queue = self.accumulator.topic(topic)
         if not queue.partitions:
             self._take_partitions(topic, queue)
         return queue
 
     def _take_partitions(self, topic: str, queue: TopicQueue) -> None:
-        """Let a queue have the partitions that the cluster knows."""
+        """Set the partitions of a queue from the cluster metadata."""
         cluster, states = self.pool.cluster, None
-        # Again if it has heard of others meanwhile: the queue may have been told of those before.
+        # Repeat if the metadata has changed meanwhile: TopicUpdater may have set the new partitions
+        # already, which the older ones must not replace.
         while states is not cluster.partition_states:
             states = cluster.partition_states
             self.accumulator.update(
@@ -188,7 +189,7 @@ class ProducerEngine:
             )
 
     def close(self, sends_rest: bool = True) -> None:
-        """Take no more records; what there is becomes ready at once, if it is to be sent at all."""
+        """Refuse further records; with ``sends_rest`` the waiting ones become ready at once."""
         self.accumulator.close(sends_rest)
 
     def is_empty(self) -> bool:
@@ -196,7 +197,7 @@ class ProducerEngine:
         return self.accumulator.is_empty()
 
     def abandon(self, error: KafkaError) -> None:
-        """Fail all futures in the child of a fork, where no thread of the parent goes on."""
+        """Fail all futures in the child of a fork, where the threads of the parent do not exist."""
         self.accumulator.abandon(error)
 
     # ------------------------------------------------------------ in turns of the loop
@@ -204,7 +205,8 @@ class ProducerEngine:
     async def topic_queue(self, topic: str, seconds: float) -> TopicQueue:
         """Return the queue of a topic once its partitions are known; bootstrap first.
 
-        Raises: KafkaTimeoutError after so many seconds; as NetworkClient.wait_for_topic().
+        Arguments: seconds: the time limit.
+        Raises: KafkaTimeoutError after that time; as NetworkClient.wait_for_topic().
         """
         queue = self.accumulator.topic(topic)
         if not queue.partitions:
@@ -213,22 +215,19 @@ class ProducerEngine:
         return queue
 
     def purge(self, in_queue: bool, in_flight: bool) -> None:
-        """Give up records that were never sent or wait to be sent again, those in flight, or both.
-
-        They fail with PurgedError.
-        """
+        """Fail records that wait to be sent (again), those in flight, or both, with PurgedError."""
         self.sender.purge(in_queue, in_flight)
 
     async def settle(self) -> None:
-        """Return when brokers have read the requests that they do not answer (acks=0)."""
+        """Return when brokers have processed the requests that they do not answer (acks=0)."""
         await self.sender.settle()
 
-    # ------------------------------------------------------------ blocking, if a face asks for it
+    # ------------------------------------------------------------ blocking calls
 
     def wait(self, done: Callable[[], bool], timeout: Optional[float]) -> bool:
-        """Block until a condition holds; return False after so many seconds.
+        """Block until a condition holds; return False if it does not within ``timeout`` seconds.
 
-        The thread that waits may run the loop meanwhile, and send a single batch by itself. Raises:
+        The waiting thread may run the loop meanwhile, and send a single batch itself. Raises:
         IllegalStateError inside a call of this producer, and in a turn of the loop.
         """
         accumulator = self.accumulator
@@ -260,7 +259,7 @@ class ProducerEngine:
             ) from error
 
     def refresh(self, deadline: float) -> None:
-        """Ask for the metadata of the cluster and block until it is there.
+        """Request the metadata of the cluster and block until it has arrived.
 
         Arguments: deadline: monotonic seconds. Raises: KafkaTimeoutError.
         """
@@ -272,9 +271,9 @@ class ProducerEngine:
         deadline: float,
         ticket: Optional[Ticket] = None,
     ) -> Any:
-        """Repeat what puts records into batches until there is memory for it; return its result.
+        """Repeat an attempt to put records into batches until there is memory; return its result.
 
-        Arguments: attempt: called with the monotonic time and a ticket, returns a Ticket when there
+        Arguments: attempt: called with the monotonic time and a ticket, returns a Ticket if there
         is no memory; deadline: monotonic seconds; ticket: what a first attempt has returned.
         Raises: KafkaTimeoutError; what attempt raises.
         """
@@ -288,7 +287,7 @@ class ProducerEngine:
                 placed = attempt(time.monotonic(), ticket)
                 if not isinstance(placed, Ticket):
                     return placed
-                if placed is not AGAIN:  # else what there is in the queue is kept
+                if placed is not AGAIN:  # else an earlier ticket keeps its place in the queue
                     ticket = placed
                 self._wait_for_memory(placed, deadline)
         except BaseException:
@@ -314,15 +313,16 @@ class ProducerEngine:
             )
 
     def end(self, seconds: float, error: KafkaError, on_lost: Callable[[int], None]) -> None:
-        """Close the connections and the metrics; fail what has no outcome.
+        """Close the connections and the metrics; fail the records without an outcome.
 
-        Arguments: seconds: to close the connections in, 5 at most; 0 for one; error: of records
-        without an outcome; on_lost: called with their number if there are any.
+        Arguments: seconds: the time to close the connections, at most 5; 0 means 1; error: for
+        records without an outcome; on_lost: called with the number of such records if there are
+        any.
         """
         try:
             self.network.close(min(seconds, _CLOSE_SECONDS) or 1.0)
-        finally:  # also where Ctrl-C ends that
-            with contextlib.suppress(KeyError):  # a call that was ended in the middle had begun
+        finally:  # also if Ctrl-C interrupts it
+            with contextlib.suppress(KeyError):  # an interrupted earlier call may have removed it
                 self.pool.cluster.remove_listener(self.topic_updater)
             lost = self.sender.abort(error)
             if lost:
@@ -332,12 +332,12 @@ class ProducerEngine:
 
 
 class TopicUpdater:
-    """Tells an accumulator of changes in the topics that it has, and forgets idle topics.
+    """Passes metadata changes of an accumulator's topics to it, and forgets idle topics.
 
-    A listener of ClusterMetadata, so it is called in turns of the loop.
+    A listener of ClusterMetadata, called in turns of the loop.
 
-    Arguments: metrics: what is recorded by topic, or None; idle: seconds without a record after
-    which a topic is forgotten (metadata_max_idle_ms); now: returns monotonic seconds.
+    Arguments: metrics: has metrics for each topic, or None; idle: seconds without a record after
+    which a topic is forgotten (metadata_max_idle_ms, KIP-526); now: returns monotonic seconds.
     """
 
     def __init__(
@@ -356,7 +356,7 @@ class TopicUpdater:
         self._looked_at = -math.inf
 
     def __call__(self, cluster: ClusterMetadata) -> None:
-        """Take over what is known of the cluster now."""
+        """Update the partitions of each topic, and forget idle topics from time to time."""
         now = self.now()
         if now >= self._looked_at + self._idle / 8:
             self._looked_at = now
@@ -378,7 +378,7 @@ class TopicUpdater:
 def _state_of(config: Mapping[str, Any]) -> Union[PlainState, TransactionState]:
     if not config['enable_idempotence']:
         return PlainState()
-    # Brokers take whole milliseconds; programs may give fractions.
+    # The protocol has whole milliseconds; programs may set fractions.
     timeout_ms = int(config['transaction_timeout_ms'])
     return TransactionState(config['transactional_id'], timeout_ms)
 

@@ -1,9 +1,8 @@
-"""What a producer gives for a record: a future, and where the record was stored.
+"""Futures of sent records, and RecordMetadata.
 
-Owns the futures of KafkaProducer. They hold nothing but a batch and a place in it, so that one
-costs next to nothing until somebody asks: what became of a record is known to its batch
-(:mod:`kafka.producer.producer_batch`), which knows of a future only when a callback was added to
-it. The interface is that of 1.x to 3.x.
+A future of KafkaProducer holds only a batch and an index in it, so that it costs next to nothing
+until it is read: the outcome of a record is in its batch (:mod:`kafka.producer.producer_batch`),
+and the batch refers to a future only when it has a callback. The interface is that of 1.x to 3.x.
 """
 
 from __future__ import annotations
@@ -48,11 +47,11 @@ class _Fields(NamedTuple):
 
 
 class RecordMetadata(_Fields):
-    """Where a record was stored, in the layout of 1.4.4 to 2.0 (those before are its beginning).
+    """Where a record was stored, in the layout of 1.4.4 to 2.0 (earlier ones are a prefix of it).
 
-    Attributes: offset: -1 with acks=0; timestamp: ms since the epoch, that of the record unless the
-    topic is stamped by the broker; checksum: None; serialized_..._size: bytes, -1 where there is
-    no key, value or header; log_start_offset: where the log begins, -1 if unknown (2.0).
+    Attributes: offset: -1 with acks=0; timestamp: ms since the epoch, that of the record, or of the
+    broker for a topic with LogAppendTime; checksum: None; serialized_..._size: bytes, -1 without
+    key, value or headers; log_start_offset: where the log begins, -1 if unknown (2.0).
 
     Also built from (TopicPartition, base offset, timestamp, relative offset), as in 1.x.
     """
@@ -99,25 +98,25 @@ class FutureProduceResult(Future):
         self.add_both(lambda _: self._event.set())
 
     def wait(self, timeout: Optional[float] = None) -> bool:
-        """Wait until it is done; return whether it is. Arguments: timeout: seconds."""
+        """Wait until it is done; return True if it is. Arguments: timeout: seconds."""
         return self._event.wait(timeout)
 
 
 class FutureRecordMetadata(Future):
-    """What becomes of one record: its RecordMetadata, or the error that kept it from being stored.
+    """The outcome of one record: its RecordMetadata, or the error why it was not stored.
 
-    Attributes: is_done, value, exception; relative_offset: its place in the batch; timestamp_ms.
+    Attributes: is_done, value, exception; relative_offset: its index in the batch; timestamp_ms.
     For the producer: batch and index: where the record was put at first; value_size, key_size,
-    header_size: bytes, -1 for none.
+    header_size: bytes, -1 if absent.
 
-    Callbacks run in the thread that does the network's work, in the order in which they were added;
-    one that is added to a future that is done runs at once. What one raises is logged.
+    Callbacks run in the thread that runs the loop, in the order in which they were added; one that
+    is added to a future that is done runs at once. An exception of a callback is logged.
     """
 
-    #: Whatever a program wishes for its own futures: other records are told behind this one.
+    #: False here, even if a program sets it for Future: the callbacks of other records come after.
     error_on_callbacks = False
 
-    # Made without __init__ and without a lock: nothing per record that can be had per batch.
+    # Made without __init__ and without a lock, which would cost time for each record.
     __slots__ = ('batch', 'index', '_own_error', 'value_size')
 
     batch: ProducerBatch
@@ -125,7 +124,7 @@ class FutureRecordMetadata(Future):
     value_size: int
     key_size: int = -1
     header_size: int = -1
-    _own_error: BaseException  # once somebody has asked
+    _own_error: BaseException  # set when exception is first read
 
     __init__ = object.__init__
 
@@ -137,29 +136,29 @@ class FutureRecordMetadata(Future):
         return '<FutureRecordMetadata %s>' % state
 
     def _place(self) -> Tuple[ProducerBatch, int]:
-        """Return the batch that the record is in by now, and its place there."""
+        """Return the batch that has the record now, after splits, and the index there."""
         batch, index = self.batch, self.index
         while batch.pieces:
             batch, index = batch.piece_of(index)
         return batch, index
 
     def _place_if_done(self) -> Optional[Tuple[ProducerBatch, int]]:
-        """Return the batch that knows what became of the record, and its place; None before."""
+        """Return the batch with the outcome of the record, and the index there; None before."""
         batch, index = self._place()
         if not batch.is_done:
             return None
-        # A batch that was split since is done as well, and knows nothing.
+        # A batch that was split meanwhile is done as well, and has no outcome of its own.
         return self._place() if batch.pieces else (batch, index)
 
     @property
     def is_done(self) -> bool:  # type: ignore[override]
-        """Whether the record was stored or given up."""
-        batch = self.batch  # asked in each turn of a loop that waits for it
+        """Whether the record was stored or has failed."""
+        batch = self.batch  # fast: read after each turn of the loop while a thread waits
         return self._place()[0].is_done if batch.pieces else batch.is_done
 
     @property
     def exception(self) -> Optional[BaseException]:
-        """Why the record was not stored, None while that may still happen.
+        """Why the record was not stored; None while it is pending, and if it is stored.
 
         Each future has an error object of its own; those of a batch are equal.
         """
@@ -175,7 +174,7 @@ class FutureRecordMetadata(Future):
 
     @property
     def value(self) -> Optional[RecordMetadata]:
-        """Where the record was stored, None before it was."""
+        """Where the record was stored; None before, and if it has failed."""
         place = self._place_if_done()
         if place is None or place[0].error_of(place[1]) is not None:
             return None
@@ -184,26 +183,27 @@ class FutureRecordMetadata(Future):
 
     @property
     def relative_offset(self) -> int:
-        """The place of the record in its batch."""
+        """The index of the record in its batch."""
         return self._place()[1]
 
     @property
     def timestamp_ms(self) -> int:
-        """The record's own timestamp, or when it was given to the producer."""
+        """The timestamp of the record, by default the time of send()."""
         batch, index = self._place()
         return batch.timestamp_of(index)
 
     def get(self, timeout: Optional[float] = None) -> RecordMetadata:
-        """Wait for the record to be stored and tell where.
+        """Wait for the record to be stored; return its RecordMetadata.
 
-        Arguments: timeout: seconds; None waits until delivery_timeout_ms decides.
-        Raises: what kept it from being stored; KafkaTimeoutError while it is still under way.
+        Arguments: timeout: seconds; None waits for at most delivery_timeout_ms.
+        Raises: the error because of which it was not stored; KafkaTimeoutError after ``timeout``,
+        while it is still pending.
         """
         batch, index = self.batch, self.index
         if batch.pieces:
             batch, index = self._place()
         if not batch.is_done:
-            # Asked behind each turn of the loop.
+            # The condition is checked after each turn of the loop.
             if not batch.wait_for(
                 lambda: batch.is_done or (batch.pieces is not None and self.is_done), timeout
             ):
@@ -211,11 +211,11 @@ class FutureRecordMetadata(Future):
                     'the record for %s was not acknowledged within %s seconds; it may still be'
                     % (batch.place, timeout)
                 )
-        if batch.pieces:  # after it was asked whether it is done: see _place_if_done()
+        if batch.pieces:  # checked after is_done: see _place_if_done()
             batch, index = self._place()
         error = batch.error_of(index)
         if error is not None:
-            # Never one that was raised before, whose traceback and context would grow.
+            # A copy: traceback and context of an exception grow each time it is raised.
             raise unraised_copy(error).with_traceback(None)
         return batch.metadata_of(index, self.key_size, self.value_size, self.header_size)
 
@@ -228,9 +228,9 @@ class FutureRecordMetadata(Future):
 
 
 class FutureOfMore(FutureRecordMetadata):
-    """The future of a record that has more than a value: a key, or headers.
+    """The future of a record with a key or headers.
 
-    Most have none, and what their futures say of that costs nothing for each.
+    FutureRecordMetadata has no slots for their sizes, so that other records do not pay for them.
     """
 
     __slots__ = ('header_size', 'key_size')
@@ -242,7 +242,7 @@ class FutureOfMore(FutureRecordMetadata):
 def future_of(
     batch: ProducerBatch, index: int, key_size: int, value_size: int, header_size: int
 ) -> FutureRecordMetadata:
-    """Make the future of a record in a batch; sizes are -1 for what a record does not have."""
+    """Return the future of a record in a batch; sizes are in bytes, -1 for absent fields."""
     if key_size == header_size == -1:
         future: FutureRecordMetadata = FutureRecordMetadata()
     else:
@@ -256,9 +256,9 @@ def future_of(
 
 
 class Placed(NamedTuple):
-    """So many records of a call, in a batch from a place on.
+    """Records of one call in one batch: ``size`` records from index ``start`` on.
 
-    ``numbers`` are their numbers in the call; None: those that follow the ones before.
+    ``numbers`` are the positions of the records in the call; None: those after the previous Placed.
     """
 
     batch: ProducerBatch
@@ -268,9 +268,9 @@ class Placed(NamedTuple):
 
 
 class FutureRecords(Sequence[FutureRecordMetadata]):
-    """What becomes of the records of one send_many(), in the order of the call.
+    """The outcomes of the records of one send_many(), in the order of the call.
 
-    A sequence of futures, which are made when they are looked at. Beyond the peers.
+    A sequence of futures, which are made on access. Not in other clients.
     """
 
     def __init__(
@@ -296,7 +296,7 @@ class FutureRecords(Sequence[FutureRecordMetadata]):
 
     @property
     def is_done(self) -> bool:
-        """Whether each record was stored or given up."""
+        """Whether each record was stored or has failed."""
         return all(part.batch.is_done or part.batch.has_outcome for part in self._placed)
 
     @overload
@@ -304,7 +304,7 @@ class FutureRecords(Sequence[FutureRecordMetadata]):
     @overload
     def __getitem__(self, index: slice) -> List[FutureRecordMetadata]: ...
     def __getitem__(self, index: Any) -> Any:
-        """Return the future of one record, or of some."""
+        """Return the future of one record, or a list of futures for a slice."""
         if isinstance(index, slice):
             return [self[each] for each in range(*index.indices(self._count))]
         number = range(self._count)[index]
@@ -323,14 +323,14 @@ class FutureRecords(Sequence[FutureRecordMetadata]):
         return map(self.__getitem__, range(self._count))
 
     def get(self, timeout: Optional[float] = None) -> List[RecordMetadata]:
-        """Wait for all records to be stored and tell where.
+        """Wait for all records to be stored; return their RecordMetadata.
 
-        Arguments: timeout: seconds for all together; None waits until delivery_timeout_ms decides.
-        Raises: the error of the first record that was not stored; KafkaTimeoutError while any is
-        still under way.
+        Arguments: timeout: seconds for all together; None waits for at most delivery_timeout_ms.
+        Raises: the error of the first record that was not stored; KafkaTimeoutError after
+        ``timeout``, while any is still pending.
         """
         if not self.is_done:
-            batch = self._placed[0].batch  # any of them knows how
+            batch = self._placed[0].batch  # wait_for() is the same for all batches of a producer
             if not batch.wait_for(lambda: self.is_done, timeout):
                 raise KafkaTimeoutError(
                     '%r after %s seconds; the others may still be stored' % (self, timeout)
@@ -343,7 +343,7 @@ class FutureRecords(Sequence[FutureRecordMetadata]):
         return None if found is None else found[1]
 
     def failure(self) -> Optional[Tuple[int, KafkaError]]:
-        """Return the number and the error of a record that was given up, None if there is none."""
+        """Return the position and the error of a failed record, None if there is none."""
         begin = 0
         for part in self._placed:
             if not part.batch.is_stored and part.batch.has_outcome:
@@ -367,7 +367,7 @@ class FutureRecords(Sequence[FutureRecordMetadata]):
         return self
 
     def add_errback(self, f: Callable[..., Any], *args: Any, **kwargs: Any) -> FutureRecords:
-        """Call ``f(*args, error, **kwargs)`` for each record that is given up."""
+        """Call ``f(*args, error, **kwargs)`` for each record that fails."""
         call = functools.partial(f, *args, **kwargs)
         for future in self:
             future.add_errback(call)
@@ -375,7 +375,7 @@ class FutureRecords(Sequence[FutureRecordMetadata]):
 
 
 def _in_order(placed: Sequence[Placed], count: int) -> List[Tuple[ProducerBatch, int]]:
-    """Return batch and place of each record, in the order of the call."""
+    """Return batch and index of each record, in the order of the call."""
     ordered: List[Any] = [None] * count
     number = 0
     for part in placed:
@@ -390,7 +390,7 @@ def _in_order(placed: Sequence[Placed], count: int) -> List[Tuple[ProducerBatch,
 
 
 def header_size(headers: Sequence[Tuple[str, Optional[bytes]]]) -> int:
-    """Return the bytes of names and contents together, -1 where there are no headers."""
+    """Return the total size of names and values in bytes, -1 without headers."""
     if not headers:
         return -1
     return sum(len(name.encode('utf-8')) + len(content or b'') for name, content in headers)

@@ -1,11 +1,12 @@
-"""Batches that the sender has taken: numbered, encoded, on the wire; and what answers do with them.
+"""InFlightBatches: the batches that the sender has taken, and the handling of Produce responses.
 
 Used by :mod:`kafka.producer.sender` and :mod:`kafka.producer.single_batch_path`, in turns of the
-loop. What an error code means is decided by the *state* of the producer, which is
-:mod:`kafka.producer.plain_state` or :mod:`kafka.producer.transaction_state`. The verdict is carried
-out here: a batch succeeds, fails, is queued again after a back-off (KIP-580) or is split. Each
-batch that the sender has taken gets an outcome, also after a fault of this package. Follows KIP-91
-(delivery time-out) and KIP-951 (leader hints).
+loop. The *state* of the producer, :mod:`kafka.producer.plain_state` or
+:mod:`kafka.producer.transaction_state`, assigns sequence numbers and decides what an error code
+means. Its verdict is carried out here: a batch succeeds, fails, is queued again after a back-off
+(KIP-580) or is split. Each batch that the sender has taken gets an outcome, also after an internal
+error of this package. Follows KIP-91 (delivery timeout) and KIP-951 (leader discovery from Produce
+responses).
 """
 
 from __future__ import annotations
@@ -55,14 +56,14 @@ ProducerState = Union[PlainState, TransactionState]
 
 
 class InFlightBatches:
-    """The batches of one producer that are on the wire or about to be.
+    """The batches of one producer that are in flight or about to be.
 
-    Arguments: loop, pool, accumulator: of the producer; state: which kind of producer it is;
-    recorder: gets figures, see kafka.metrics.producer_metrics, or None; chance: for the jitter;
-    poke: called when batches may go that could not before.
+    Arguments: loop, pool, accumulator: of the producer; state: that of a plain, idempotent or
+    transactional producer; recorder: the metrics (kafka.metrics.producer_metrics), or None; chance:
+    random numbers for jitter; poke: called when batches may be sent that could not be before.
 
-    Attributes: batches: on the wire, in the order in which they went; requests: how many are on the
-    wire, by node; unreachable: why a node could not be connected last, and the text of that.
+    Attributes: batches: those in flight, in the order of sending; requests: the number of requests
+    in flight, by node; unreachable: the last connection error of a node and its text, by node.
     """
 
     def __init__(
@@ -94,10 +95,10 @@ class InFlightBatches:
             sum(self.requests.values()),
         )
 
-    # ------------------------------------------------------------ before they are sent
+    # ------------------------------------------------------------ before sending
 
     def prepare(self, batch: ProducerBatch, magic: int, now: float) -> bool:
-        """Number and encode a batch to be sent now; return False if that failed, as encode()."""
+        """Number and encode a batch that is sent now; return False if that failed, as encode()."""
         self._state.stamp(batch)
         if not self.encode(batch, magic):
             return False
@@ -105,20 +106,20 @@ class InFlightBatches:
         return True
 
     def encode(self, batch: ProducerBatch, magic: int) -> bool:
-        """Encode a numbered batch; return False if that failed, and the batch with it."""
+        """Encode a numbered batch; if that fails, fail the batch and return False."""
         settings = self._settings
         try:
             batch.encode(magic, settings.codec, settings.compresslevel)
         except (KafkaError, TypeError, ValueError, NotImplementedError) as error:
             failure = error if isinstance(error, KafkaError) else ProtocolError(str(error))
-            self._state.on_lost(batch, failure)  # its number is missing in the sequence now
+            self._state.on_lost(batch, failure)  # its sequence number is missing now
             self.give_up(batch, failure)
-            self._poke()  # for the batches after it
+            self._poke()  # for later batches of the partition
             return False
         return True
 
     def launch(self, batch: ProducerBatch, now: float) -> None:
-        """Note that a batch goes on the wire."""
+        """Note that a batch is sent."""
         if not batch.attempts:
             if self._settings.codec:
                 self._accumulator.encoded(batch)
@@ -129,12 +130,12 @@ class InFlightBatches:
         batch.last_sent_at = now
         self.batches[batch] = None
 
-    # ------------------------------------------------------------ answers
+    # ------------------------------------------------------------ responses
 
     def on_stored(
         self, node: int, sent_at: float, now: float, batch: ProducerBatch, stored: Stored
     ) -> None:
-        """Take the answer to a request with one batch, which says that it is stored."""
+        """Handle a successful response to a request with one batch."""
         self.requests[node] -= 1
         self.batches.pop(batch, None)
         try:
@@ -167,7 +168,7 @@ class InFlightBatches:
         response: Optional[ProduceResponse],
         error: Optional[KafkaError],
     ) -> None:
-        """Give batches their outcome; response and error are both None with acks=0."""
+        """Handle the response to a request; response and error are both None with acks=0."""
         self.requests[node] -= 1
         for batch in batches:
             self.batches.pop(batch, None)
@@ -185,12 +186,12 @@ class InFlightBatches:
             self._poke()
 
     def _not_understood(self, node: int, batches: List[ProducerBatch], fault: Exception) -> None:
-        """Fail the batches of an answer after a fault of this package."""
+        """Fail the batches of a response after an internal error of this package."""
         log.error('node=%s an answer was not understood', node, exc_info=fault)
         for batch in batches:
             if batch.state is BatchState.IN_FLIGHT:
                 failure = KafkaError('its answer was not understood: %r' % fault)
-                self._state.on_lost(batch, failure)  # its number may be missing in the sequence now
+                self._state.on_lost(batch, failure)  # its sequence number may be missing now
                 self.give_up(batch, failure)
         self.recover()
 
@@ -233,7 +234,7 @@ class InFlightBatches:
         response: ProduceResponse,
         now: float,
     ) -> None:
-        """Use the leader that an answer names (KIP-951): the batch may be sent there at once."""
+        """Use the leader in an error response (KIP-951): the batch may be sent there at once."""
         leader = answer.current_leader
         if leader.leader_id >= 0 and self._pool.cluster.take_hint(
             *batch.topic_partition,  # type: ignore[arg-type]  # a str: send() takes no other
@@ -299,14 +300,14 @@ class InFlightBatches:
         log.debug('topic=%s partition=%s: split into %d', *batch.topic_partition, len(pieces))
 
     def _replace(self, batch: ProducerBatch, pieces: List[ProducerBatch]) -> None:
-        """Let the pieces of a batch take its numbers and its place; may be repeated."""
+        """Replace a batch by its pieces, which take its sequence numbers; may be repeated."""
         self._state.on_split(batch, pieces)
         self._accumulator.replace(batch, pieces)
 
-    # ------------------------------------------------------------ batches without success
+    # ------------------------------------------------------------ failures
 
     def give_up(self, batch: ProducerBatch, error: KafkaError) -> None:
-        """Fail a batch that is not sent again; one on the wire is kept until its answer is due."""
+        """Fail a batch that is not sent again; one in flight is kept until its response is due."""
         self._state.give_up(batch, error)
         self.fail(batch, error)
         if batch not in self.batches:
@@ -318,7 +319,7 @@ class InFlightBatches:
         error: KafkaError,
         record_errors: Optional[Mapping[int, Any]] = None,
     ) -> None:
-        """Fail a batch; log the error where some of its records have no future."""
+        """Fail a batch; log the error if some of its records have no future."""
         if batch.is_unasked:
             log.error('%d records for %s were lost: %s', batch.record_count, batch.place, error)
         batch.fail(error, record_errors)
@@ -326,7 +327,7 @@ class InFlightBatches:
             self._recorder.failed(batch)
 
     def expire(self, now: float) -> None:
-        """Fail batches whose delivery time-out has passed, waiting or on the wire."""
+        """Fail the batches that have exceeded delivery_timeout_ms, waiting or in flight."""
         for batch in self._accumulator.expired(now):
             self.give_up(batch, self._too_late(batch, now))
         limit = self._settings.delivery_timeout
@@ -354,7 +355,7 @@ class InFlightBatches:
         return error
 
     def _reason(self, batch: ProducerBatch) -> Tuple[Optional[KafkaError], str]:
-        """Return why a batch could not be sent, as far as is known, as an error and as text."""
+        """Return why a batch could not be sent, as an error (None if unknown) and as text."""
         cluster = self._pool.cluster
         topic: Any = batch.topic_partition.topic  # a str: send() takes no other
         leader = cluster.leader_for_partition(batch.topic_partition)
@@ -371,25 +372,25 @@ class InFlightBatches:
         return error, '; %s' % error
 
     def not_sent(self, batches: List[ProducerBatch], fault: Exception, now: float) -> None:
-        """Queue batches again whose request a fault of this package has prevented."""
+        """Queue batches again whose request was not sent because of an internal error."""
         lost = batches[:]
-        batches.clear()  # an answer that arrives all the same must not reach them
+        batches.clear()  # a response that arrives all the same must not reach them
         for batch in lost:
             self.batches.pop(batch, None)
-        # The others are only taken; recover() puts them back.
+        # The others are not launched yet; recover() puts them back.
         launched = [batch for batch in lost if batch.state is BatchState.IN_FLIGHT]
         self._take_none(launched, KafkaConnectionError('a request was not sent: %r' % fault), now)
 
     def recover(self) -> None:
-        """Queue again or complete batches that were taken but not sent when the sender failed.
+        """Queue again, or complete, the batches that were taken but unsent when the sender failed.
 
-        To be called in the turn of that failure.
+        Must be called in the same turn of the loop as the failure.
         """
         for batch in self._accumulator.held:
             if batch in self.batches:
                 continue
             if batch.state is BatchState.CLOSED:
-                if batch.base_sequence >= 0:  # it has its number, and goes with that
+                if batch.base_sequence >= 0:  # it is numbered, and keeps its number
                     self._state.on_lost(batch, KafkaConnectionError('it was not sent'))
                 self._accumulator.put_back(batch)
             elif batch.state in (BatchState.DONE, BatchState.FAILED):

@@ -1,20 +1,22 @@
-"""KafkaProducer: sends records to a cluster, for programs of 1.x to 3.x.
+"""KafkaProducer: sends records to a cluster, with the interface of 1.x to 3.x.
 
-A face of :class:`kafka.producer.engine.ProducerEngine`: it has the options, the calls that programs
-make, their errors, and which of them wait. What is done to a record by objects of the program is in
-:mod:`kafka.producer.record_preparation`. A call that blocks runs the network itself where it may,
-otherwise the thread in the background does (:mod:`kafka.net.loop.loop`).
+The public client of :class:`kafka.producer.engine.ProducerEngine`: options, public methods, their
+errors, and which of them block. Serializers, partitioners and interceptors of the program are
+called by :mod:`kafka.producer.record_preparation`. A blocking call runs the network loop itself
+where possible; otherwise the background thread runs it (:mod:`kafka.net.loop.loop`).
 
-send(), send_and_forget() and send_many() are called millions of times. Their first lines take
-records that need nothing but a place in a batch: bytes for a topic in ``fast`` of the accumulator.
-A topic is there only while the producer is open and has no serializer, interceptor or partitioner
-of the program, no transaction is to be checked, and no record is deferred, which nothing may
-overtake. There nothing is done for a record that can be done for a batch, and nothing is called
-that can be written out (benchmarks/producer_path.py has the figures). No lock is waited for there.
-The other way, ``_send()`` and its like, is taken where a change of the accumulator is under way: in
-another thread; in this one, where a finalizer or signal handler sends in the middle of it; or an
-exception has ended it, and it is repaired first. It is also taken while the box of the topic has
-records, which may be of the same thread and go into batches first.
+send(), send_and_forget() and send_many() are called millions of times. Each begins with a fast path
+for records that only have to be appended to a batch: bytes for a topic in ``fast`` of the
+accumulator. A topic is there only while the producer is open and has no serializer, interceptor or
+partitioner of the program, no transaction has to be checked, and no record is deferred, which no
+other may overtake. The fast path does no work per record that can be done per batch, has its code
+inline instead of in functions (benchmarks/producer_path.py has the figures), and waits for no lock.
+
+The slow path (``_send()``, ``_forget()``, ``_send_many()``) is taken while a change of the
+accumulator is in progress: in another thread; in this thread, if a finalizer or signal handler
+sends in the middle of it; or after an exception has interrupted it, which is repaired first. It is
+also taken while the box of the topic has records: they may be from the same thread, and go into
+batches first.
 """
 
 from __future__ import annotations
@@ -74,7 +76,7 @@ from kafka.producer.record_checks import (
     check_topic,
 )
 from kafka.producer.record_preparation import ProducerInterceptors, RecordPreparation
-from kafka.producer.sender import Sender as Sender  # by which 1.x to 3.x have it here
+from kafka.producer.sender import Sender as Sender  # importable from here in 1.x to 3.x
 from kafka.producer.topic_queue import TopicQueue
 from kafka.producer.transaction_driver import TransactionDriver
 from kafka.producer.transaction_operations import PreparedTxnState
@@ -83,18 +85,18 @@ from kafka.structs import TopicPartition
 log = logging.getLogger(__name__)
 be_quiet()
 
-# What closing may take beyond the time that records have.
+# Seconds that close() may take beyond the time limit of the records.
 _CLOSING_SECONDS = 5.0
-# How long the end of the interpreter waits for records that were not sent.
+# How many seconds interpreter exit waits for unsent records.
 _EXIT_SECONDS = 5.0
-# How long records may take when a producer is collected that was not closed, as in 2.x; and the
-# pause between two looks whether they all have an outcome.
+# How many seconds the records of an unclosed producer have when it is garbage-collected, as in 2.x;
+# and the pause between two checks whether they all have an outcome.
 _COLLECTED_SECONDS = 1.0
 _COLLECTED_LOOK_SECONDS = 0.01
-# The pause between two looks whether another thread is still closing a producer.
+# The pause between two checks whether another thread is still closing a producer.
 _LOOK_SECONDS = 0.1
 
-# Looked up as attributes of modules these would cost more than all of what they do.
+# Module-level names: looking these up as attributes of modules would take longer than the calls.
 _wall = time.time
 _now = time.monotonic
 _Future = FutureRecordMetadata
@@ -102,28 +104,28 @@ _ONLY_BYTES = {bytes}
 _LISTS = (list, tuple)
 
 _numbers = itertools.count(1)
-# Producers whose close() has not ended, for the end of the interpreter and for forks.
+# Producers whose close() has not returned, for interpreter exit and for forks.
 _open: weakref.WeakSet[KafkaProducer] = weakref.WeakSet()
-# Those that futures may still refer to, of producers that are just being closed as well.
+# All accumulators that futures may still refer to, also of producers that are being closed.
 _accumulators: weakref.WeakSet[RecordAccumulator] = weakref.WeakSet()
 
 
 class KafkaProducer:
-    """Publish records to a Kafka cluster (1.x to 3.x; the options of each release are taken).
+    """Publish records to a Kafka cluster (1.x to 3.x; accepts the options of each release).
 
-    Safe to be shared by threads. ``send()`` puts a record into a batch and returns a future; full
-    or waiting batches are sent in the background, or by the thread that waits for a future.
+    Safe to be shared by threads. ``send()`` puts a record into a batch and returns a future; ready
+    batches are sent in the background, or by the thread that waits for a future.
 
-    Options: those of the option table (docs/options.rst). The default partitioner does what that of
-    the Java client does: a record with a key goes to the partition of the key's hash; records
-    without a key fill a batch of one partition, then one of another. A partitioner may be of any
-    era (kafka.partitioner.adapt), and so may serializers. Interceptors are objects with
-    ``on_send(record)``, which returns the record to send, and ``on_acknowledgement(metadata,
-    exception)``.
+    Options: those of the option table (docs/options.rst). The default partitioner works like that
+    of the Java client: the partition of a record with a key depends on a hash of the key; records
+    without a key fill a batch of one partition, then one of another. A partitioner may have the
+    interface of any release (kafka.partitioner.adapt), and so may serializers. Interceptors are
+    objects with ``on_send(record)``, which returns the record to send, and
+    ``on_acknowledgement(metadata, exception)``.
 
     Raises: KafkaConfigurationError, which is a ValueError and an AssertionError, for an unknown
-    option or an invalid value; NoBrokersAvailable when no broker answers (they are only asked when
-    api_version is None).
+    option or an invalid value; NoBrokersAvailable if no broker can be reached (the constructor
+    connects only if api_version is None).
 
     Attributes: config: all options. ``len()`` of a producer is the number of records without an
     outcome: to be sent, or not acknowledged yet.
@@ -135,7 +137,7 @@ class KafkaProducer:
     DEPRECATED_CONFIGS: Tuple[str, ...] = ()
 
     def __init__(self, **configs: Any) -> None:
-        self._closed = True  # until it is whole
+        self._closed = True  # until the constructor has succeeded
         self._closing = Closing()
         self._given = options.hidden(configs)
         configs = options.with_changed(configs, self.DEFAULT_CONFIG, _PRISTINE)
@@ -172,7 +174,7 @@ class KafkaProducer:
         _open.add(self)
 
     def _find_release(self, network: NetworkClient) -> None:
-        """Start the thread; find out what the brokers are unless that was said."""
+        """Start the thread; find out the release of the brokers unless api_version is set."""
         config = self.config
         self._loop.start()
         if config['api_version'] is not None:
@@ -191,7 +193,7 @@ class KafkaProducer:
 
     @property
     def _metadata(self) -> ClusterMetadata:
-        """The metadata of the cluster, by the private name that programs of 1.x to 3.x use."""
+        """The cluster metadata, under the private name that programs of 1.x to 3.x use."""
         return self._engine.pool.cluster
 
     @property
@@ -211,12 +213,12 @@ class KafkaProducer:
     def __del__(self) -> None:
         if getattr(self, '_closed', True) or self._forked:
             return
-        # Python collects cycles in any thread that makes an object, at that place: also in a turn
-        # of this loop, where a call that waits for the loop would wait for itself, and where the
-        # lock of the accumulator is held. There the turns that follow close it.
+        # Python collects cycles in any thread that creates an object, at that place: also in a turn
+        # of this loop, where a call that waits for the loop would wait for itself, and while the
+        # lock of the accumulator is held. Then the following turns close the producer.
         if self._loop.runs_here() or self._accumulator.is_mine():
             self._loop.call_threadsafe(self._begin_to_close, _COLLECTED_SECONDS)
-            _open.add(self)  # still
+            _open.add(self)  # again: collecting a cycle clears weak references before __del__
         else:
             self.close(timeout=_COLLECTED_SECONDS)
 
@@ -230,12 +232,12 @@ class KafkaProducer:
         self.close(timeout=0)
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        """Pickle as configuration: what comes out is a new producer with the same options."""
+        """Pickle as configuration: unpickling makes a new producer with the same options."""
         return _remake, (type(self), self._given)
 
     @classmethod
     def max_usable_produce_magic(cls, api_version: Tuple[int, ...]) -> int:
-        """Return the newest message format that brokers of a release take (2.2)."""
+        """Return the newest message format (magic) that brokers of a release support (2.2)."""
         return 2 if api_version >= (0, 11) else 1 if api_version >= (0, 10) else 0
 
     def _max_usable_produce_magic(self) -> int:
@@ -252,22 +254,24 @@ class KafkaProducer:
         partition: Any = None,
         timestamp_ms: Any = None,
     ) -> FutureRecordMetadata:
-        """Send a record; return a future for where it is stored.
+        """Send a record; return the future of its RecordMetadata.
 
-        Arguments: value, key: bytes, or what the serializers take; headers: a list of (str, bytes
-        or None), or the partition (to 1.4.3); partition: None to have one chosen; timestamp_ms:
+        Arguments: value, key: bytes, or an input of the serializers; headers: a list of (str, bytes
+        or None), or the partition (up to 1.4.3); partition: None to have one chosen; timestamp_ms:
         since 1970.
-        Raises: KafkaTimeoutError when topic or memory are not there within max_block_ms; ValueError
-        or TypeError, which are AssertionErrors too, for what cannot be sent; IllegalStateError when
-        closed, or outside of a transaction; what serializers and partitioners raise; ValueError for
-        a value of None before 0.8.1, UnsupportedForMessageFormatError for headers before 0.11.
+        Raises: KafkaTimeoutError if the metadata of the topic or memory are not available within
+        max_block_ms; ValueError or TypeError, which are AssertionErrors too, for invalid arguments;
+        IllegalStateError if closed, or outside of a transaction; what serializers and partitioners
+        raise; ValueError for a value of None with brokers before 0.8.1,
+        UnsupportedForMessageFormatError for headers with brokers before 0.11.
         """
         if headers is None and partition is None and timestamp_ms is None and type(value) is bytes:
             accumulator = self._accumulator
             queue = accumulator.fast.get(topic)
             if queue is not None:
                 wall = _wall()
-                # What makes objects, where the collector may run finalizers, is before the lock.
+                # Objects are created before the lock is taken: the garbage collector may run
+                # finalizers there.
                 size = len(value)
                 is_held = True
                 try:
@@ -322,9 +326,9 @@ class KafkaProducer:
         return self._send(topic, value, key, headers, partition, timestamp_ms)
 
     def send_and_forget(self, topic: Any, value: Any, key: Any = None) -> None:
-        """Send a record without a future. Beyond the peers.
+        """Send a record without a future. Not in other clients.
 
-        It is logged if the record could not be stored. Arguments and errors: as send().
+        A record that could not be stored is logged. Arguments and errors: as send().
         """
         if key is None and type(value) is bytes:
             queue = self._accumulator.fast.get(topic)
@@ -349,13 +353,14 @@ class KafkaProducer:
         partition: Any = None,
         timestamp_ms: Any = None,
     ) -> FutureRecords:
-        """Send a list of records to one topic; cheaper than one by one. Beyond the peers.
+        """Send a list of records to one topic; cheaper than one by one. Not in other clients.
 
-        Arguments: values: of the records, serialized like those of send(); keys: as many, or None;
-        headers, partition, timestamp_ms: of all of them, as send().
-        Returns: a sequence of futures, which are made when looked at, with ``get()`` for all.
+        Arguments: values: of the records, serialized like those of send(); keys: the same number of
+        keys, or None; headers, partition, timestamp_ms: the same for all records, as send().
+        Returns: a sequence of futures, which are made on access, with ``get()`` for all.
         Raises: as send(), before anything is sent, also for a record that is too large;
-        KafkaTimeoutError when there is no memory within max_block_ms: those before it are sent.
+        KafkaTimeoutError if memory is not available within max_block_ms: the records before that
+        are sent.
         """
         if headers is None and partition is None and timestamp_ms is None:
             queue = self._accumulator.fast.get(topic)
@@ -365,12 +370,12 @@ class KafkaProducer:
                     return self._put_many(queue, values, keys, (), None, None, deadline)
         return self._send_many(topic, values, keys, headers, partition, timestamp_ms)
 
-    # ------------------------------------------------------------ when a record is not that simple
+    # ------------------------------------------------------------ the slow path of send()
 
     def _send(
         self, topic: Any, value: Any, key: Any, headers: Any, partition: Any, timestamp_ms: Any
     ) -> FutureRecordMetadata:
-        """Send a record that needs more than a place in a batch that is open."""
+        """Send a record that the fast path cannot append to an open batch."""
         deadline = time.monotonic() + self._max_block
         if headers is None and partition is None and timestamp_ms is None:
             if type(value) is bytes and (key is None or type(key) is bytes):
@@ -399,7 +404,7 @@ class KafkaProducer:
     def _begin_batch(
         self, queue: TopicQueue, value: bytes, key: Optional[bytes], deadline: float
     ) -> FutureRecordMetadata:
-        """Put a record that needs no preparation into a batch, most likely a new one."""
+        """Put a record that needs no preparation into a batch, usually a new one."""
         partition = None if key is None else queue.by_key[key].topic_partition.partition
         accumulator = self._accumulator
         now = deadline - self._max_block
@@ -456,14 +461,15 @@ class KafkaProducer:
         )
 
     def _allow_fast(self, topic: Any, queue: TopicQueue) -> None:
-        """Add a topic to ``fast`` if its records need nothing but a place in a batch."""
+        """Add a topic to ``fast`` if its records only have to be appended to a batch."""
         accumulator = self._accumulator
-        # Taken first: a thread that closes, or defers a record, says so and then puts another in
-        # its place, so what is added here comes too late. The end of a transaction does it before;
-        # what is sent then is checked under the lock, or belongs to a batch of what ends.
+        # Read first: a thread that closes the producer, or defers a record, sets its flag and then
+        # replaces the dict, so that a topic added to the old dict has no effect. The end of a
+        # transaction replaces the dict first; what is sent then is checked under the lock, or goes
+        # into a batch of the transaction that ends.
         fast = accumulator.fast
         if self._is_plain and not self._closed and not self._engine.state.refuses_send:
-            if not accumulator.waiting_deferred:  # which nothing may overtake
+            if not accumulator.waiting_deferred:  # no record may overtake deferred ones
                 fast[topic] = queue
 
     def _failed(self, record: ProducerRecord, error: KafkaError) -> FutureRecordMetadata:
@@ -487,7 +493,7 @@ class KafkaProducer:
             raise error
         return self._failed(record, error)
 
-    # ------------------------------------------------------------ many, and without a future
+    # ------------------------------------------------------------ send_many(), send_and_forget()
 
     def _forget(self, topic: Any, value: Any, key: Any) -> None:
         queue = self._accumulator.fast.get(topic) if key is None and type(value) is bytes else None
@@ -517,7 +523,7 @@ class KafkaProducer:
         partition: Any,
         timestamp_ms: Any,
     ) -> FutureRecords:
-        """Send a list of records that have to be checked and serialized."""
+        """Check, serialize and send a list of records."""
         deadline = time.monotonic() + self._max_block
         values = check_column('values', values)
         keys = None if keys is None else check_column('keys', keys)
@@ -601,11 +607,11 @@ class KafkaProducer:
             )
 
     def plain_engine(self) -> ProducerEngine:
-        """Return the engine, for records that are sent as the bytes they are. Beyond the peers.
+        """Return the engine, to send records as bytes without preparation. Not in other clients.
 
         For connectors that have columns of records (kafka.producer.rows and arrow_rows).
-        Raises: IllegalStateError when closed, or outside of a transaction, or where the producer
-        has serializers, interceptors or a partitioner, which would not be called.
+        Raises: IllegalStateError if closed, outside of a transaction, or if the producer has
+        serializers, interceptors or a partitioner, which would not be called.
         """
         self._check_open()
         if not self._is_plain:
@@ -619,9 +625,9 @@ class KafkaProducer:
     # ------------------------------------------------------------ topics
 
     def partitions_for(self, topic: str) -> Set[int]:
-        """Return the ids of a topic's partitions.
+        """Return the partition ids of a topic.
 
-        Raises: KafkaTimeoutError when they are not known after max_block_ms.
+        Raises: KafkaTimeoutError if they are unknown after max_block_ms.
         """
         self._check_open()
         self._accumulator.check_outside()
@@ -636,21 +642,21 @@ class KafkaProducer:
     # ------------------------------------------------------------ transactions
 
     def init_transactions(self) -> None:
-        """Get ready for transactions: ends what an earlier producer of the same id left open (2.2).
+        """Get a producer id; ends a transaction that an earlier producer left open (2.2).
 
-        Raises: KafkaTimeoutError after max_block_ms: the same call continues it; IllegalStateError
+        Raises: KafkaTimeoutError after max_block_ms: a repeated call continues; IllegalStateError
         without transactional_id; ProducerFencedError and other errors of brokers.
         """
         self._verbs('init_transactions()').init_transactions()
 
     def begin_transaction(self) -> None:
-        """Begin a transaction, without a request (2.2). Raises: KafkaError out of turn."""
+        """Begin a transaction, without a request (2.2). Raises: KafkaError in a wrong state."""
         self._verbs('begin_transaction()').begin_transaction()
 
     def send_offsets_to_transaction(
         self, offsets: Any, group_metadata: Any = None, consumer_group_id: Any = None
     ) -> None:
-        """Make offsets of a consumer's group part of the transaction (2.2).
+        """Add offsets of a consumer group to the transaction (2.2).
 
         Arguments: offsets: {TopicPartition: OffsetAndMetadata}; group_metadata: the group's id, or
         the consumer's group_metadata() (3.0); consumer_group_id: the id, as 2.x named it.
@@ -662,13 +668,13 @@ class KafkaProducer:
         self._verbs('send_offsets_to_transaction()').send_offsets_to_transaction(offsets, group)
 
     def prepare_transaction(self) -> PreparedTxnState:
-        """Send what is pending, wait for it, and close the transaction to records (KIP-939).
+        """Flush, and refuse further records in this transaction (KIP-939).
 
         Returns: what another process needs to end the transaction, by
         kafka.producer.two_phase_commit.PreparedTransactions, until transaction_timeout_ms is over.
-        This producer may commit or abort it, too, or be closed. Beyond 3.0.
-        Raises: as commit_transaction(), but what took longer than delivery_timeout_ms has failed;
-        IllegalStateError when nothing was sent.
+        This producer may commit or abort it, too, or be closed. Not in 3.0.
+        Raises: as commit_transaction(), except that records have failed after delivery_timeout_ms;
+        IllegalStateError if the transaction is empty.
         """
         verbs = self._verbs('prepare_transaction()')
         self._accumulator.fast = {}
@@ -676,10 +682,10 @@ class KafkaProducer:
         return verbs.prepare_transaction()
 
     def commit_transaction(self) -> None:
-        """Send what is pending, wait for it, and commit (2.2).
+        """Flush, and commit the transaction (2.2).
 
-        Raises: KafkaTimeoutError after max_block_ms: the same call continues it; the error that
-        makes a commit impossible: call abort_transaction() then; KafkaError out of turn;
+        Raises: KafkaTimeoutError after max_block_ms: a repeated call continues; the error that
+        makes a commit impossible: call abort_transaction() then; KafkaError in a wrong state;
         ProducerFencedError.
         """
         verbs = self._verbs('commit_transaction()')
@@ -687,7 +693,7 @@ class KafkaProducer:
         verbs.commit_transaction()
 
     def abort_transaction(self) -> None:
-        """Abort, dropping what was not sent (2.2). Raises: as commit_transaction()."""
+        """Abort the transaction, and drop unsent records (2.2). Raises: as commit_transaction()."""
         verbs = self._verbs('abort_transaction()')
         self._accumulator.fast = {}
         verbs.abort_transaction()
@@ -698,19 +704,19 @@ class KafkaProducer:
         if self.config['transactional_id'] is None:
             raise IllegalStateError('%s needs the option transactional_id' % what)
         transactions = self._engine.transactions
-        assert transactions is not None  # the options see to it
+        assert transactions is not None  # a transactional_id requires idempotence
         return transactions
 
-    # ------------------------------------------------------------ waiting for what was sent
+    # ------------------------------------------------------------ flush, purge, close
 
     def flush(self, timeout: Optional[float] = None) -> None:
-        """Send everything at once and wait for the outcome of what was sent before.
+        """Send all records without lingering, and wait until they have an outcome.
 
-        Arguments: timeout: seconds; None waits until delivery_timeout_ms decides.
-        Raises: KafkaTimeoutError, which is an AssertionError too, when some are still under way;
-        ValueError, which is one as well, for a negative timeout.
-        Records that failed do not make it raise; their futures say so. While another thread closes
-        the producer it is waited for.
+        Arguments: timeout: seconds; None waits for at most delivery_timeout_ms.
+        Raises: KafkaTimeoutError, which is an AssertionError too, if some are still pending after
+        that; ValueError, which is an AssertionError as well, for a negative timeout.
+        Failed records do not raise here; their futures have the errors. If another thread is
+        closing the producer, the call waits for it.
         """
         timeout = check_timeout(timeout)
         if self._closed:
@@ -729,8 +735,8 @@ class KafkaProducer:
         done_before = [0]
 
         def is_done() -> bool:
-            # This thread and the one that runs the loop may ask at once: neither takes a batch for
-            # done that it has not seen itself.
+            # This thread and the one that runs the loop may call this at the same time. Each checks
+            # every batch from the stored index on itself, so a lost update only repeats checks.
             index = done_before[0]
             while index < len(batches) and batches[index].is_done:
                 index += 1
@@ -744,15 +750,15 @@ class KafkaProducer:
             )
 
     def purge(self, in_queue: bool = True, in_flight: bool = True) -> None:
-        """Give up records that have no outcome yet: their futures fail at once with PurgedError.
+        """Fail records that have no outcome yet, at once, with PurgedError.
 
         Arguments: in_queue: those that wait to be sent, the first time or again; in_flight: those
-        that were sent and are not acknowledged, which may be stored or not. In a callback they
-        fail right after it. Idempotence and order hold for what is sent next, as after
-        delivery_timeout_ms: the open transaction, if there is one, can only be aborted, and where
-        one batch of a partition goes at a time, the next waits until the broker has answered
-        the one that was given up, or request_timeout_ms is over.
-        Raises: KafkaTimeoutError when callbacks keep it from that for max_block_ms. Beyond 3.0.
+        that were sent and are not acknowledged, which may be stored or not. If called in a
+        callback, they fail right after it. Idempotence and order hold for later records, as after
+        delivery_timeout_ms: an open transaction can only be aborted; and with one batch of a
+        partition in flight at a time, the next waits until the broker has answered the purged one,
+        or request_timeout_ms is over.
+        Raises: KafkaTimeoutError if a callback blocks the loop for max_block_ms. Not in 3.0.
         """
         if self._forked:
             raise _of_the_parent()
@@ -772,35 +778,35 @@ class KafkaProducer:
                     'purge: a callback has not ended for %.3g s (max_block_ms)' % self._max_block
                 )
         except IllegalStateError:
-            pass  # in a callback, which would wait for itself; or closed, when nothing is left
+            pass  # called in a callback, which cannot wait for itself; or closed and empty
 
     def __len__(self) -> int:
-        """Return the number of records without an outcome. Beyond 3.0."""
+        """Return the number of records without an outcome. Not in 3.0."""
         if self._forked:
             raise _of_the_parent()
         self._accumulator.check_outside()
         return self._accumulator.records
 
     def __bool__(self) -> bool:
-        """Return True: a producer without records is still one."""
+        """Return True, also if ``len()`` is 0."""
         return True
 
     def _sweep(self, deadline: float) -> None:
-        """Put the records of send_and_forget() into batches; wait for memory."""
+        """Move the records of send_and_forget() into batches; wait for memory."""
         try:
             self._engine.append_waiting(self._accumulator.sweep, deadline)
         except KafkaTimeoutError as error:
             raise FlushTimeoutError('flush: %s' % error) from error
 
     def close(self, timeout: Optional[float] = None, null_logger: bool = False) -> None:
-        """Send what is left, then end the thread and the connections.
+        """Send the remaining records, then end the thread and close the connections.
 
-        Arguments: timeout: seconds; None waits until everything has its outcome. What has none by
-        then fails with IllegalStateError. In a callback, and with 0, nothing is waited for. With
-        acks=0 it is waited until brokers have read what was sent, which those of 0.9 and 0.10.0
-        forget when a connection is closed before. While another thread closes it, that is waited
-        for, at most so long.
-        null_logger: not looked at (2.x).
+        Arguments: timeout: seconds; None waits until all records have an outcome. Those without an
+        outcome by then fail with IllegalStateError. With 0, and in a callback, the call does not
+        wait. With acks=0 it waits until brokers have processed the records, because brokers of 0.9
+        and 0.10.0 drop requests of a closed connection. If another thread is closing the producer,
+        the call waits for that, for at most the same time.
+        null_logger: ignored (2.x).
         Raises: ValueError, which is an AssertionError too, for a negative timeout.
         """
         timeout = check_timeout(timeout)
@@ -815,7 +821,7 @@ class KafkaProducer:
                 self._close(timeout)
             else:
                 self._wait_until_closed(timeout)
-        except BaseException:  # raised from outside, maybe, at any point: nothing else would end it
+        except BaseException:  # also an asynchronous one, at any point: no other call would end it
             if self._closing.is_first(call) and not self._forked:
                 self._closed = True
                 self._end(0.0)
@@ -826,9 +832,9 @@ class KafkaProducer:
                 _open.discard(self)
 
     def _wait_until_closed(self, timeout: Optional[float]) -> bool:
-        """Wait until the call that closes it has ended; return False if it has not in time.
+        """Wait until the call that closes the producer has ended; return False if not in time.
 
-        Returns at once where that would wait for this one.
+        Return True at once if that call would wait for this one.
         """
         if self._forked or not self._closing.is_elsewhere():
             return True
@@ -838,7 +844,7 @@ class KafkaProducer:
 
     @property
     def _longest_close(self) -> float:
-        """Seconds after which everything has its outcome, and some more."""
+        """Seconds after which all records have an outcome, plus the time for closing."""
         return float(self.config['delivery_timeout_ms'] / 1000 + _CLOSING_SECONDS)
 
     def _close(self, timeout: Optional[float]) -> None:
@@ -849,7 +855,7 @@ class KafkaProducer:
         if timeout is None:
             timeout = self._longest_close
         deadline = time.monotonic() + timeout
-        with contextlib.ExitStack() as at_last:  # whatever one of them raises
+        with contextlib.ExitStack() as at_last:  # close the serializers whatever is raised
             for serializer in (self.config['value_serializer'], self.config['key_serializer']):
                 if hasattr(serializer, 'close'):
                     at_last.enter_context(CleanUp(serializer.close))
@@ -858,20 +864,20 @@ class KafkaProducer:
                     self._loop.wait(self._accumulator.is_empty, timeout)
                     if not self.config['acks']:
                         self._settle(deadline - time.monotonic())
-            except IllegalStateError:  # in a callback, which would wait for itself
+            except IllegalStateError:  # called in a callback, which cannot wait for itself
                 deadline = 0.0
             finally:
                 self._end(max(0.0, deadline - time.monotonic()))
 
     def _settle(self, seconds: float) -> None:
-        """Wait until brokers have read what they do not answer."""
+        """Wait until brokers have processed the requests of acks=0."""
         try:
             self._loop.run(self._engine.settle(), max(0.0, seconds))
         except KafkaTimeoutError as error:
             log.warning('%r: a broker may not have read records sent with acks=0: %s', self, error)
 
     def _end(self, seconds: float) -> None:
-        """Fail what has no outcome, and let go of everything."""
+        """Fail the records without an outcome, and close the engine."""
         error = ProducerClosedError('the producer was closed before the record was acknowledged')
         self._engine.end(seconds, error, self._log_lost)
 
@@ -885,14 +891,14 @@ class KafkaProducer:
             raise ProducerClosedError('the producer is closed')
 
     def _abandon(self) -> None:
-        """Refuse every call from now on: this is the child of a fork."""
+        """Refuse every further call: this process is the child of a fork."""
         self._forked = True
         self._accumulator.fast = {}
 
-    # ------------------------------------------------------------ figures
+    # ------------------------------------------------------------ metrics
 
     def metrics(self, raw: bool = False) -> Optional[Dict[Any, Any]]:
-        """Return {group: {name: number}}, or, raw, the metrics themselves by their MetricName.
+        """Return {group: {name: number}}, or, with ``raw``, {MetricName: metric}.
 
         Groups: ``producer-metrics``; for each broker and topic ``producer-node-metrics.node-<id>``
         and ``producer-topic-metrics.<topic>``. None with metrics_enabled=False (1.3).
@@ -910,27 +916,28 @@ class KafkaProducer:
 
 
 class Closing:
-    """Decides which of several calls of close() closes; the others may wait until it has ended."""
+    """Decides which of several close() calls closes; the others may wait until it has ended."""
 
     def __init__(self) -> None:
         self._calls: List[List[int]] = []
-        # Not an Event, which takes a lock of its own where a signal's handler may call it again.
+        # Not an Event: a signal handler may interrupt it while it holds its lock, and call it
+        # again.
         self._has_ended = threading.Lock()
         self._has_ended.acquire()
 
     @staticmethod
     def new_call() -> List[int]:
-        """Return what stands for a call in this thread."""
+        """Return the token of a call in this thread."""
         return [threading.get_ident()]
 
     def is_first(self, call: List[int]) -> bool:
-        """Note a call; return whether it is the one that has to close."""
+        """Register a call; return True if it is the one that has to close."""
         if not self._calls:
-            self._calls.append(call)  # one step: of two threads one is the first
+            self._calls.append(call)  # atomic: of two threads one is the first
         return self._calls[0] is call
 
     def is_elsewhere(self) -> bool:
-        """Return whether another thread closes, or has closed."""
+        """Return True if another thread is closing, or has closed."""
         return bool(self._calls) and self._calls[0][0] != threading.get_ident()
 
     def end(self) -> None:
@@ -940,7 +947,8 @@ class Closing:
     def wait(self, seconds: float) -> bool:
         """Wait until the first call has ended; return False if it has not in time.
 
-        An exception from outside may have kept it from telling that: it is looked for, too.
+        An asynchronous exception may have prevented end(), so the stack of that thread is checked,
+        too.
         """
         deadline = time.monotonic() + seconds
         while not self._has_ended.acquire(timeout=min(_LOOK_SECONDS, max(0.0, seconds))):
@@ -950,7 +958,7 @@ class Closing:
             seconds = deadline - time.monotonic()
             if seconds <= 0:
                 return False
-        self._has_ended.release()  # for the next
+        self._has_ended.release()  # for the next call that waits
         return True
 
 
@@ -978,11 +986,11 @@ def _log_forgotten(topic: Any, error: BaseException) -> None:
 
 
 def _alive(objects: weakref.WeakSet[Any]) -> List[Any]:
-    """Return the objects of a set.
+    """Return the live objects of a set.
 
-    Its own iteration is code of Python, which raises RuntimeError where another thread adds to it.
+    Iterating a WeakSet runs Python code, and raises RuntimeError if another thread adds to it.
     """
-    references = list(objects.data)  # type: ignore[attr-defined]  # in one step
+    references = list(objects.data)  # type: ignore[attr-defined]  # atomic
     return [each for each in [reference() for reference in references] if each is not None]
 
 
@@ -990,14 +998,14 @@ def _close_all() -> None:
     """Close all open producers, with one time limit for the records of all of them."""
     deadline = time.monotonic() + _EXIT_SECONDS
     interrupted: Optional[BaseException] = None
-    # All begin to send before any is waited for.
+    # All producers start sending their rest before the first wait.
     for close in (_close_accumulator, _close_producer):
         for producer in _alive(_open):
             try:
                 close(producer, deadline)
-            except Exception as error:  # of one that is out of order; the others still have records
+            except Exception as error:  # the others still have records
                 log.error('%r could not be closed: %s', producer, error)
-            except BaseException as error:  # Ctrl-C: the others are closed without waiting
+            except BaseException as error:  # Ctrl-C: close the others without waiting
                 deadline, interrupted = 0.0, error
     if interrupted is not None:
         raise interrupted
@@ -1027,7 +1035,7 @@ def _of_the_parent() -> IllegalStateError:
 def _abandon_all() -> None:
     for producer in _alive(_open):
         producer._abandon()
-    _open.clear()  # the end of this process has nothing to wait for with them
+    _open.clear()  # the exit of this process does not wait for them
     for accumulator in _alive(_accumulators):
         accumulator.abandon(_of_the_parent())
 

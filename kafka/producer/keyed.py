@@ -1,4 +1,4 @@
-"""The producer of 0.9.5 that chooses the partition by the key of a message."""
+"""KeyedProducer: the producer of 0.9.5 that chooses the partition by the key of a message."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ log = logging.getLogger('kafka.producer.keyed')
 class KeyedProducer(Producer):
     """Send messages to the partition that a partitioner chooses for their key (0.9.5).
 
-    Arguments: those of Producer; partitioner: a class made with the partition ids of a topic, whose
-    ``partition(key)`` returns one of them. One partitioner is kept per topic, in ``partitioners``.
+    Arguments: those of Producer; partitioner: a class; its instances are made with the partition
+    ids of a topic, and ``partition(key)`` returns one of them. ``partitioners`` has one per topic.
 
     Raises: TypeError for a partitioner that cannot be called; otherwise as Producer.
     """
@@ -37,7 +37,7 @@ class KeyedProducer(Producer):
         return partition
 
     def _load_topic(self, topic: Any) -> None:
-        """Load the metadata of a new topic; LeaderNotAvailableError where it is being created."""
+        """Load the metadata of a new topic; LeaderNotAvailableError while it is being created."""
         super()._load_topic(topic)
         if takes_names_as_given(self.client) and not self.client.has_metadata_for_topic(topic):
             raise LeaderNotAvailableError('topic %r is being created' % (topic,))
@@ -51,18 +51,18 @@ class KeyedProducer(Producer):
         text mode (kafka.util.set_text_mode) key and messages may be str.
         Returns: a list with one ProduceResponse; empty with req_acks=0 or without messages.
         Raises: TypeError naming the argument of a wrong type; UnknownTopicOrPartitionError or
-        LeaderNotAvailableError for a topic that is not there (yet); otherwise as Producer.
+        LeaderNotAvailableError for a topic that does not exist (yet); otherwise as Producer.
         """
         topic = name_for(self.client, topic)
         msg, sent_key = self._as_bytes(msg, key)
-        # Ours go by the bytes, as other clients do. One of the program knows its keys as it has
-        # them, which makes a difference in text mode only.
+        # Partitioners of this package hash the bytes, as other clients do. One of the program gets
+        # the key as it was passed, which makes a difference in text mode only.
         is_ours = self.partitioner_class in (LegacyPartitioner, Murmur2Partitioner)
         partition = self._next_partition(topic, sent_key if is_ours else key)
         return self._send_messages(topic, partition, *msg, key=sent_key)
 
     def send(self, topic: Any, key: Optional[bytes], msg: Optional[bytes]) -> List[Any]:
-        """Send one message: the deprecated name of send_messages."""
+        """Send one message. Deprecated: use send_messages."""
         warnings.warn(
             'KeyedProducer.send is deprecated, use send_messages', DeprecationWarning, stacklevel=2
         )

@@ -1,7 +1,8 @@
-"""The records of one call of send_many(), or of a box, sorted by the partitions they go to.
+"""The records of one send_many() call, or of a box, grouped by partition.
 
-Keeps what two attempts of :mod:`kafka.producer.record_accumulator` to put them into batches need:
-the groups, and how far each is. Guarded by the accumulator's lock.
+A Many has the groups, and how many records of each are in batches, so that
+:mod:`kafka.producer.record_accumulator` can continue when memory is available. Guarded by the lock
+of the accumulator.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from kafka.producer.topic_queue import PartitionQueue, TopicQueue
 
 
 class RecordGroup:
-    """Records of one call for one partition, or for any; those from position on are in no batch."""
+    """Records of one call for one partition, or for any; no batch has those from position on."""
 
     __slots__ = ('ends', 'headers', 'into', 'keys', 'numbers', 'position', 'queue', 'values')
 
@@ -34,14 +35,14 @@ class RecordGroup:
         self.values = values
         self.keys = keys
         self.ends = ends
-        self.headers = headers  # of each record; None: those of all records of the call
+        self.headers = headers  # of each record; None: those of the call
         self.position = 0
-        # The batch that the next are put into, how many records that had before, and the position
-        # after them: an exception may keep the position from being noted.
+        # The batch that the next records are put into, its record count before, and the position
+        # after these records: an exception may come before the position is updated.
         self.into: Any = None
 
     def unplaced(self) -> Sequence[Optional[bytes]]:
-        """Return the values that are in no batch, also after an exception while they were put."""
+        """Return the values that no batch has, also after an exception during an append."""
         if self.into is not None:
             batch, index, end = self.into
             if len(batch.values) > index:
@@ -50,7 +51,7 @@ class RecordGroup:
 
 
 class Many:
-    """The records of one call. Attributes: placed: those that are in batches."""
+    """The records of one call. Attributes: placed: those that are in batches already."""
 
     __slots__ = ('groups', 'headers', 'placed', 'timestamp', 'topic')
 
@@ -62,7 +63,7 @@ class Many:
         self.placed: List[Placed] = []
 
     def move(self, topic: TopicQueue) -> None:
-        """Go to another queue of the same topic."""
+        """Switch to another TopicQueue of the same topic."""
         self.topic = topic
         for group in self.groups:
             if group.queue is not None:
@@ -78,7 +79,10 @@ class Many:
         more: int,
         headers: Optional[Sequence[Headers]] = None,
     ) -> None:
-        """Make a group of the records of these numbers, each of which needs so many more bytes."""
+        """Add a group of the records at these positions.
+
+        Arguments: sizes: bytes of key and value; more: bytes that each record needs besides.
+        """
         pick = _one(numbers[0]) if len(numbers) == 1 else itemgetter(*numbers)
         self.groups.append(
             RecordGroup(
@@ -100,7 +104,7 @@ def single(
     timestamp: int,
     size: int,
 ) -> Many:
-    """Return one record as the only one of a call. Arguments: timestamp: ms; size: bytes."""
+    """Return a Many with one record. Arguments: timestamp: ms; size: bytes."""
     many = Many(topic, headers, timestamp)
     many.groups.append(RecordGroup(None, None, [value], None if key is None else [key], [size]))
     return many
@@ -111,7 +115,7 @@ def _one(number: int) -> Callable[[Sequence[Any]], Sequence[Any]]:
 
 
 def ends_of(sizes: Sequence[int], more: int) -> Sequence[int]:
-    """Return the sum of the sizes up to each record, with so many more bytes for each."""
+    """Return the cumulative sizes of the records, each with ``more`` additional bytes."""
     if sizes.count(sizes[0]) == len(sizes):
         size = sizes[0] + more
         return range(size, size * len(sizes) + 1, size)
@@ -119,7 +123,7 @@ def ends_of(sizes: Sequence[int], more: int) -> Sequence[int]:
 
 
 def padded(column: Optional[List[Any]], count: int, filler: Any) -> List[Any]:
-    """Return a column that has as many entries as there are records."""
+    """Return a column with ``count`` entries, extended by ``filler``."""
     if column is None:
         return [filler] * count
     column.extend(repeat(filler, count - len(column)))

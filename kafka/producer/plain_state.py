@@ -1,8 +1,8 @@
-"""The state of a producer without a producer id: nothing is tracked.
+"""PlainState: the state of a producer without producer id, which tracks nothing.
 
 It has the methods of :class:`kafka.producer.transaction_state.TransactionState` that the sender
 calls, so that the sender is the same for all kinds of producers. A retry may store a record twice,
-and order is up to the accumulator. Pure.
+and only the accumulator can keep the order (one batch in flight per partition). Pure.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ALL_VERSIONS = (0, 13)
 
 
 class PlainState:
-    """The state of a producer that has none."""
+    """The state of a producer without idempotence."""
 
     kind = ProducerKind.PLAIN
     transactional_id: Optional[str] = None
@@ -36,38 +36,38 @@ class PlainState:
     produce_versions = ALL_VERSIONS
 
     def check_send(self) -> None:
-        """Let every record be sent."""
+        """Allow every record."""
 
     def may_send(self, batch: Batch) -> bool:
-        """Let every batch go."""
+        """Return True: every batch may be sent."""
         return True
 
     def stamp(self, batch: Batch) -> None:
-        """Give no numbers."""
+        """Do nothing: the batches have no sequence numbers."""
 
     def take_unsent_error(self) -> Optional[KafkaError]:
-        """Fail nothing."""
+        """Return None: no batch has to fail."""
         return None
 
     def may_drop(self, batch: Batch) -> bool:
-        """Drop nothing."""
+        """Return False: no batch has to be dropped."""
         return False
 
     def on_produced(self, batch: Batch, response: PartitionProduceResponse) -> ProduceVerdict:
-        """Return what to do with a batch after an answer."""
+        """Return what to do with a batch after a response."""
         if not response.error_code:
             return ProduceVerdict(ProduceAction.DONE, base_offset=response.base_offset)
         return plain_verdict(response, where(batch), batch.record_count)
 
     def on_lost(self, batch: Batch, error: KafkaError) -> ProduceVerdict:
-        """Return what to do with a batch whose request got no answer."""
+        """Return what to do with a batch whose request got no response."""
         return lost_verdict(error)
 
     def on_split(self, batch: Batch, pieces: Sequence[Batch]) -> None:
-        """Remember nothing."""
+        """Do nothing: batches are not tracked."""
 
     def refuse(self, error: KafkaError) -> None:
-        """Remember nothing."""
+        """Do nothing: there is no transaction."""
 
     def give_up(self, batch: Batch, error: KafkaError) -> None:
-        """Remember nothing."""
+        """Do nothing: batches are not tracked."""

@@ -1,12 +1,14 @@
-"""The table of what a producer does about each error code of a Produce response.
+"""Table of the reactions of a producer to the error codes of Produce responses.
 
-A row decides which error the caller gets, and for which records. What depends on the order of
-batches is decided elsewhere: rows with ``SEQUENCE`` by :mod:`kafka.producer.sequence_numbers`, what
-an error does to a transaction by :mod:`kafka.producer.transaction_state`. Follows the error codes
-of the protocol guide, KIP-98, KIP-360, KIP-467 and KIP-890. Pure.
+A row decides what happens to a batch, and with which error its records fail. What depends on the
+order of batches is decided elsewhere: rows with ``SEQUENCE`` by
+:mod:`kafka.producer.sequence_numbers`, the effect of an error on a transaction by
+:mod:`kafka.producer.transaction_state`. Follows the error codes of the protocol guide, KIP-98,
+KIP-360, KIP-467 and KIP-890. Pure.
 
 A producer is one of three kinds. A *plain* one has no producer id, so that a retry may store a
-record twice. An *idempotent* one has an id, and a *transactional* one a transactional id as well.
+record twice. An *idempotent* one has a producer id, and a *transactional* one a transactional id as
+well.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from kafka import errors
 from kafka.errors import KafkaError
 from kafka.protocol.produce import PartitionProduceResponse
 
-MOST_SHOWN = 300  # characters of a broker's own text
+MOST_SHOWN = 300  # characters of an error message of a broker
 
 
 class ProducerKind(enum.Enum):
@@ -30,23 +32,23 @@ class ProducerKind(enum.Enum):
 
 
 class ProduceReaction(enum.Enum):
-    """What a row of the table says."""
+    """The entries of the table."""
 
     DONE = 'done'  # stored
     RETRY = 'retry'  # the same request to the same node, after back-off
     REFRESH = 'refresh'  # refresh metadata, then send to the new leader
-    SPLIT = 'split'  # into smaller batches; one record alone: fail
-    FAIL = 'fail'  # tell the caller and go on
+    SPLIT = 'split'  # into smaller batches; fail a batch of one record
+    FAIL = 'fail'  # fail the batch and go on
     ABORTABLE = 'abortable'  # fail, and the open transaction can only be aborted
-    FATAL = 'fatal'  # fail, and the producer is finished
-    SEQUENCE = 'sequence'  # depends on what else is under way in that partition
+    FATAL = 'fatal'  # fail, and the producer can only be closed
+    SEQUENCE = 'sequence'  # depends on the other batches of that partition
 
 
 class ProduceAction(enum.Enum):
     """What the sender does with a batch."""
 
-    DONE = 'done'  # resolve its futures
-    RETRY = 'retry'  # queue it again, unless its time or its retries are over
+    DONE = 'done'  # complete its futures
+    RETRY = 'retry'  # queue it again, unless its time or its retries are used up
     SPLIT = 'split'  # replace it by smaller ones
     FAIL = 'fail'  # fail its futures
     IGNORE = 'ignore'  # its futures were failed before; nothing is left to do
@@ -55,9 +57,9 @@ class ProduceAction(enum.Enum):
 class ProduceVerdict(NamedTuple):
     """What the sender does with one batch of a Produce response.
 
-    error: why it failed or is tried again, None if it is done; refresh_metadata: ask who leads;
-    base_offset: -1 if the broker did not say; record_errors: by index, for records with an error of
-    their own (the others get ``error``).
+    error: why it failed or is retried, None if it is done; refresh_metadata: whether to look up the
+    leader again; base_offset: -1 if the response has none; record_errors: by index, for records
+    with an error of their own (the others get ``error``).
     """
 
     action: ProduceAction
@@ -68,7 +70,7 @@ class ProduceVerdict(NamedTuple):
 
 
 class Row(NamedTuple):
-    """What each kind of producer does about a code."""
+    """The reaction of each kind of producer to an error code."""
 
     plain: ProduceReaction
     idempotent: ProduceReaction
@@ -83,35 +85,35 @@ _FAIL = Row(ProduceReaction.FAIL, ProduceReaction.FAIL, ProduceReaction.ABORTABL
 _FATAL = Row(ProduceReaction.FAIL, ProduceReaction.FATAL, ProduceReaction.FATAL)
 _SEQUENCE = Row(ProduceReaction.FAIL, ProduceReaction.SEQUENCE, ProduceReaction.SEQUENCE)
 
-#: The table. A code that is not here: as its class says if that is retriable, else as _FAIL.
+#: The table. For other codes the error class decides: refresh_metadata, retriable, else _FAIL.
 ROWS: Dict[int, Row] = {
     0: _DONE,
-    # CORRUPT_MESSAGE: damaged on its way, which the next try need not be.
+    # CORRUPT_MESSAGE: damaged in transfer, so a retry may succeed.
     2: _RETRY,
     # UNKNOWN_TOPIC_OR_PARTITION: this broker does not host it; normal right after creation.
     3: _REFRESH,
     # LEADER_NOT_AVAILABLE
     5: _REFRESH,
-    # NOT_LEADER_OR_FOLLOWER: from v10 on the answer names the leader.
+    # NOT_LEADER_OR_FOLLOWER: from v10 on the response names the leader.
     6: _REFRESH,
-    # REQUEST_TIMED_OUT: the leader has written, the replicas did not follow in time.
+    # REQUEST_TIMED_OUT: the leader has written it, the followers have not replicated it in time.
     7: _RETRY,
     # MESSAGE_TOO_LARGE
     10: _SPLIT,
     # INVALID_TOPIC_EXCEPTION, RECORD_LIST_TOO_LARGE
     17: _FAIL,
     18: _FAIL,
-    # NOT_ENOUGH_REPLICAS: nothing was written. In a V1 transaction a disguise for trouble with the
-    # coordinator too, which passes.
+    # NOT_ENOUGH_REPLICAS: nothing was written. In a V1 transaction brokers also answer this for
+    # transient errors of the coordinator.
     19: _RETRY,
-    # NOT_ENOUGH_REPLICAS_AFTER_APPEND: the leader has written here too.
+    # NOT_ENOUGH_REPLICAS_AFTER_APPEND: the leader has written it.
     20: _RETRY,
     # INVALID_REQUIRED_ACKS, TOPIC_AUTHORIZATION_FAILED
     21: _FAIL,
     29: _FAIL,
-    # CLUSTER_AUTHORIZATION_FAILED: no right to write idempotently.
+    # CLUSTER_AUTHORIZATION_FAILED: idempotent writes are not allowed.
     31: _FATAL,
-    # INVALID_TIMESTAMP: v8 and later say of which records.
+    # INVALID_TIMESTAMP: v8 and later name the records.
     32: _FAIL,
     # UNSUPPORTED_VERSION: the broker is too old for producer ids.
     35: _FATAL,
@@ -119,15 +121,15 @@ ROWS: Dict[int, Row] = {
     43: _FAIL,
     # OUT_OF_ORDER_SEQUENCE_NUMBER
     45: _SEQUENCE,
-    # DUPLICATE_SEQUENCE_NUMBER: it is stored; where is unknown.
+    # DUPLICATE_SEQUENCE_NUMBER: it is stored, at an unknown offset.
     46: _DONE,
-    # INVALID_PRODUCER_EPOCH: leaders say it of fenced producers too; the coordinator decides.
+    # INVALID_PRODUCER_EPOCH: leaders also answer this to fenced producers; the coordinator decides.
     47: _SEQUENCE,
-    # INVALID_TXN_STATE: the partition is not in the transaction (below v11).
+    # INVALID_TXN_STATE: the partition is not in the transaction (before v11).
     48: _FAIL,
     # INVALID_PRODUCER_ID_MAPPING
     49: _FATAL,
-    # CONCURRENT_TRANSACTIONS: the last transaction is still being finished.
+    # CONCURRENT_TRANSACTIONS: the previous transaction is still being completed.
     51: _RETRY,
     # TRANSACTIONAL_ID_AUTHORIZATION_FAILED: also a transactional batch without transactional id.
     53: _FATAL,
@@ -137,7 +139,7 @@ ROWS: Dict[int, Row] = {
     59: _SEQUENCE,
     # UNSUPPORTED_COMPRESSION_TYPE: this version cannot carry the codec.
     76: _FAIL,
-    # INVALID_RECORD: v8 and later say which.
+    # INVALID_RECORD: v8 and later name the records.
     87: _FAIL,
     # PRODUCER_FENCED: a newer producer has the transactional id.
     90: _FATAL,
@@ -152,7 +154,7 @@ STORED_ALL_THE_SAME = frozenset([7, 20])
 
 
 def row_of(code: int) -> Row:
-    """Return the row of a code."""
+    """Return the row of an error code."""
     row = ROWS.get(code)
     if row is not None:
         return row
@@ -163,7 +165,7 @@ def row_of(code: int) -> Row:
 
 
 def reaction_to(kind: ProducerKind, code: int) -> ProduceReaction:
-    """Return what a kind of producer does about a code."""
+    """Return the reaction of a kind of producer to an error code."""
     row = row_of(code)
     if kind is ProducerKind.PLAIN:
         return row.plain
@@ -173,10 +175,10 @@ def reaction_to(kind: ProducerKind, code: int) -> ProduceReaction:
 def verdict_of(
     reaction: ProduceReaction, response: PartitionProduceResponse, where: str, record_count: int
 ) -> ProduceVerdict:
-    """Return the verdict of a row that depends on nothing else.
+    """Return the verdict of a reaction that does not depend on other batches.
 
-    Arguments: where: topic and partition, for the text of errors; record_count: of the batch.
-    Raises ValueError for SEQUENCE, which no row decides by itself.
+    Arguments: where: topic and partition, for error texts; record_count: of the batch.
+    Raises ValueError for SEQUENCE, which depends on other batches.
     """
     if reaction is ProduceReaction.DONE:
         return ProduceVerdict(ProduceAction.DONE, base_offset=response.base_offset)
@@ -199,12 +201,12 @@ def plain_verdict(
 
 
 def lost_verdict(error: KafkaError) -> ProduceVerdict:
-    """Return the verdict on a batch whose request got no answer: it may be stored or not."""
+    """Return the verdict on a batch whose request got no response: it may be stored or not."""
     return ProduceVerdict(ProduceAction.RETRY, error, refresh_metadata=True)
 
 
 def failure(response: PartitionProduceResponse, where: str) -> ProduceVerdict:
-    """Return the verdict that fails a batch: guilty records and their mates are told apart."""
+    """Return the verdict that fails a batch; each invalid record gets its own error (KIP-467)."""
     own = {
         each.batch_index: errors.for_code(response.error_code)(
             '%s: %s' % (where, _shown(each.batch_index_error_message or response.error_message))
@@ -221,7 +223,7 @@ def failure(response: PartitionProduceResponse, where: str) -> ProduceVerdict:
 
 
 def error_of(response: PartitionProduceResponse, where: str) -> KafkaError:
-    """Return the error of a response as an exception that names topic and partition."""
+    """Return the exception for an error response, with topic and partition in its text."""
     kind = errors.for_code(response.error_code)
     text = response.error_message or kind.description or ''
     return kind('%s: %s' % (where, _shown(text)))

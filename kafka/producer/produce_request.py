@@ -1,6 +1,7 @@
-"""Produce requests in the version of a broker, and which partition each part of an answer is for.
+"""Building of Produce requests in a version that the broker supports, and reading of responses.
 
-Used by the sender, which decides which batches go and when. Follows KIP-516 (topic ids). Pure.
+Used by the sender, which decides which batches are sent and when. Follows KIP-516 (topic ids).
+Pure.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from kafka.protocol.wire import ZERO_UUID
 
 __all__ = ['ProduceVersions', 'SenderSettings', 'answers_of', 'magic_of', 'produce_request']
 
-#: The first versions of Produce that carry magic 1 and 2, and the last that names topics.
+#: The first versions of Produce for magic 1 and 2, and the last one with topic names.
 MAGIC_1_SINCE = 2
 MAGIC_2_SINCE = 3
 LAST_WITH_NAMES = 12
 
 
 class SenderSettings(NamedTuple):
-    """What a producer was told about sending; times in seconds, sizes in bytes."""
+    """The options of a producer about sending; times in seconds, sizes in bytes."""
 
     acks: int = 1
     request_timeout: float = 30.0
@@ -45,15 +46,15 @@ class SenderSettings(NamedTuple):
 
 
 def magic_of(version: int) -> int:
-    """Return the format of records in a version of Produce."""
+    """Return the record format (magic) for a version of Produce."""
     return 2 if version >= MAGIC_2_SINCE else int(version >= MAGIC_1_SINCE)
 
 
 class ProduceVersions:
-    """The version of Produce for each node, chosen once for the ranges that it supports."""
+    """The version of Produce for each node, chosen once for its supported version ranges."""
 
     def __init__(self) -> None:
-        self._chosen: Dict[int, Tuple[Any, int, int, int]] = {}  # by node, with its ranges
+        self._chosen: Dict[int, Tuple[Any, int, int, int]] = {}  # by node, with its version ranges
 
     def __repr__(self) -> str:
         return '<ProduceVersions of %d nodes>' % len(self._chosen)
@@ -67,9 +68,10 @@ class ProduceVersions:
     ) -> int:
         """Return the version for a broker.
 
-        Arguments: ranges: of versions that it has; wanted: the lowest and the highest that do;
-        have_ids: whether all topics have one.
-        Raises: UnsupportedVersionError when the producer needs one that the broker does not have.
+        Arguments: ranges: the version ranges that the broker supports, by API key; wanted: the
+        lowest and the highest version that the producer can use; have_ids: whether the ids of all
+        topics are known.
+        Raises: UnsupportedVersionError if the broker supports no version that the producer can use.
         """
         lowest, highest = wanted
         if not have_ids:
@@ -95,7 +97,7 @@ def produce_request(
 ) -> ProduceRequest:
     """Return a request with encoded batches.
 
-    Arguments: topic_id: returns the id of a topic; asked in versions that have no names.
+    Arguments: topic_id: returns the id of a topic; called for versions without topic names.
     """
     by_topic: Dict[Any, List[PartitionProduceData]] = {}
     for batch in batches:
@@ -121,7 +123,7 @@ def produce_request(
 def answers_of(
     request: ProduceRequest, response: ProduceResponse
 ) -> Dict[Tuple[Any, int], PartitionProduceResponse]:
-    """Return what a response says, by topic and partition; '' is a topic that was not sent."""
+    """Return the partition responses by (topic, partition); '' for an unknown topic id."""
     names = {topic.topic_id: topic.name for topic in request.topic_data}
     answers: Dict[Tuple[Any, int], PartitionProduceResponse] = {}
     for topic in response.responses:

@@ -1,13 +1,13 @@
-"""A batch of records on its way to one partition: its states, its bytes, and what became of it.
+"""ProducerBatch: a batch of records for one partition, with its state, encoded bytes and outcome.
 
-A batch has the records in columns, a state that moves by TRANSITIONS, the bytes that
+A batch has the records in columns, a state that changes according to TRANSITIONS, the bytes that
 :mod:`kafka.record` encodes once, and the outcome that all futures of its records read. Encoded
-bytes can be renumbered (KIP-98), and a batch that is too large is split. Queued by
+bytes can get other sequence numbers (KIP-98), and a batch that is too large is split. Queued by
 :mod:`kafka.producer.record_accumulator`.
 
-Locks: while a batch is OPEN its columns are guarded by the lock of the accumulator, which has to be
-held to append and to close. From CLOSED on the columns do not change, and state and bytes belong to
-the sender. ``is_done`` is set last: a thread that sees it sees the outcome.
+Locks: while a batch is OPEN its columns are guarded by the lock of the accumulator, which must be
+held to append and to close. From CLOSED on the columns do not change, and state and bytes are used
+by the sender only. ``is_done`` is set last: a thread that sees it set also sees the outcome.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ from kafka.record.legacy_records import encode_message_set
 from kafka.structs import TopicPartition
 
 Headers = Sequence[Tuple[str, Optional[bytes]]]
-#: A future's callback: of which, whether it is for errors, and what is called.
+#: A callback of a future: the future, whether it is an errback, and the function.
 Call = Tuple[FutureRecordMetadata, bool, Callable[[Any], Any]]
 
-# Producer id, epoch and base sequence in the header of a batch of magic 2, and the CRC before them.
+# Offsets in the header of a batch of magic 2: producer id, epoch and base sequence; and the CRC.
 _STAMP_INTO = struct.Struct('>qhi').pack_into
 _STAMP_AT = 43
 _CRC_INTO = struct.Struct('>I').pack_into
 _CRC_AT = 17
-_new = tuple.__new__  # of a NamedTuple, without the function that would call it
-#: What a message of magic 0 and 1 needs besides key and value.
+_new = tuple.__new__  # makes a NamedTuple without its own __new__, a Python function
+#: Bytes of a message of magic 0 and 1 besides key and value.
 MESSAGE_BYTES = (26, 34)
-#: What a record of magic 2 needs about, where all is small, and the head of its batch.
+#: Approximate bytes of a small record of magic 2 besides key and value, and of the batch header.
 RECORD_BYTES = 10
 BATCH_BYTES = default_records.HEADER.size
 
@@ -60,12 +60,12 @@ BATCH_BYTES = default_records.HEADER.size
 class BatchState(enum.Enum):
     """The states of a batch."""
 
-    OPEN = 'open'  # takes records
+    OPEN = 'open'  # accepts records
     CLOSED = 'closed'  # waits to be sent, for the first time or again
-    IN_FLIGHT = 'in flight'  # on the wire
+    IN_FLIGHT = 'in flight'  # sent, not answered
     DONE = 'done'  # stored
-    FAILED = 'failed'  # given up
-    SPLIT = 'split'  # smaller batches stand for it
+    FAILED = 'failed'  # its futures have failed
+    SPLIT = 'split'  # replaced by smaller batches
 
     __hash__ = object.__hash__
 
@@ -81,7 +81,7 @@ TRANSITIONS: Dict[BatchState, Tuple[BatchState, ...]] = {
 
 
 class Stamp(NamedTuple):
-    """The timestamp (ms) of the records from a place on."""
+    """The timestamp (ms) of the records from index ``start`` on."""
 
     start: int
     timestamp: int
@@ -91,15 +91,15 @@ class ProducerBatch:
     """Records for one partition that are sent, and succeed or fail, together.
 
     Arguments:
-        topic_partition: where it goes.
+        topic_partition: its destination.
         created_at: monotonic seconds.
-        room: bytes that it takes, heads of records included.
-        wait: what blocks until a condition holds, for futures: (condition, seconds) -> bool.
+        room: its limit in bytes, record headers included.
+        wait: blocks until a condition holds, for futures: (condition, seconds) -> bool.
 
     Attributes: state; is_done; record_count; attempts: how often it was sent; not_before: monotonic
-    seconds, end of back-off; last_error: of the last try that failed; reserved: bytes of the
-    producer's memory it holds; encoded; pieces: the batches that stand for it when it was split,
-    (first place, batch); is_unasked: whether some of its records have no future.
+    seconds, end of the back-off; last_error: of the last failed attempt; reserved: bytes of
+    buffer_memory that it holds; encoded; pieces: the batches that have replaced it, as (index of
+    the first record, batch); is_unasked: whether some of its records have no future.
     """
 
     __slots__ = (
@@ -157,23 +157,23 @@ class ProducerBatch:
         self._wait = wait
         self.state = BatchState.OPEN
         self.values: List[Optional[bytes]] = []
-        #: Columns that are made when a record has one; shorter ones end with None.
+        #: Columns that are made when a record has such a field; the rest of a shorter one is None.
         self.keys: Optional[List[Optional[bytes]]] = None
         self.headers: Optional[List[Headers]] = None
         self.has_columns = False
         self.stamps: List[Stamp] = []
-        #: Wall time, seconds, from which on records need another timestamp.
+        #: Wall time in seconds from which on records need a new timestamp.
         self.tick = 0.0
         self.put = self.values.append
         self.record_count = 0
-        #: The bytes after the header, not compressed, where the records came encoded.
+        #: The uncompressed bytes after the batch header, if the records arrived encoded.
         self.records: Optional[memoryview] = None
         self.reserved = 0
         self.raw_size = 0
         self.attempts = 0
         self.not_before = 0.0
         self.last_error: Optional[KafkaError] = None
-        #: Its place in the order of all batches of the producer; pieces stand between two others.
+        #: Its place in the order of all batches of the producer; pieces take that of their batch.
         self.number: Tuple[int, ...] = ()
         self.last_sent_at = created_at
         self.magic = 2
@@ -201,11 +201,11 @@ class ProducerBatch:
 
     @property
     def place(self) -> str:
-        """Topic and partition, for texts."""
+        """Topic and partition, for messages."""
         return place_of(self.topic_partition)
 
     def move(self, state: BatchState) -> None:
-        """Go to another state; IllegalStateError names both when there is no such way."""
+        """Change the state. Raises IllegalStateError, which names both, if that is not allowed."""
         if state not in TRANSITIONS[self.state]:
             raise self._no_way_to(state)
         self.state = state
@@ -218,12 +218,12 @@ class ProducerBatch:
     # ------------------------------------------------------------ while it is open
 
     def set_time(self, index: int, timestamp: int) -> None:
-        """Give the records from a place on a timestamp (ms)."""
+        """Set the timestamp (ms) of the records from an index on."""
         if not self.stamps or self.stamps[-1].timestamp != timestamp:
             self.stamps.append(_new(Stamp, (index, timestamp)))
 
     def set_key(self, index: int, key: bytes) -> None:
-        """Give the record at a place, the last one, a key."""
+        """Set the key of the record that is appended at an index."""
         self.cut(index)
         if self.keys is None:
             self.keys = []
@@ -233,7 +233,7 @@ class ProducerBatch:
         self.keys.append(key)
 
     def set_headers(self, index: int, headers: Headers) -> None:
-        """Give the record at a place, the last one, headers."""
+        """Set the headers of the record that is appended at an index."""
         if self.headers is None:
             self.headers = []
             self.has_columns = True
@@ -242,16 +242,16 @@ class ProducerBatch:
         self.headers.append(headers)
 
     def cut(self, index: int) -> None:
-        """Forget key and headers of a record that Ctrl-C kept from being put at a place."""
+        """Remove keys and headers from an index on, left by an append that Ctrl-C interrupted."""
         if self.keys is not None:
             del self.keys[index:]
         if self.headers is not None:
             del self.headers[index:]
 
     def close(self) -> None:
-        """Take no more records; to be called under the accumulator's lock.
+        """Accept no more records; the caller holds the lock of the accumulator.
 
-        May be called again after an exception in the middle of it: the state changes last.
+        May be called again after an exception in the middle of it.
         """
         if self.state is not BatchState.OPEN:
             self.move(BatchState.CLOSED)
@@ -268,10 +268,10 @@ class ProducerBatch:
         self.room = -1
 
     def fill(self, records: memoryview, columns: Sequence[Any], timestamp: int) -> None:
-        """Take records that are encoded, all there will be, and close; as close().
+        """Set encoded records as the whole content, and close; as close().
 
-        Arguments: records: the bytes after the header of magic 2; columns: values, keys and headers
-        of the same, sequences; timestamp: ms, of all of them.
+        Arguments: records: the bytes after the header of magic 2; columns: their values, keys and
+        headers, as sequences; timestamp: ms, of all records.
         """
         self.records = records
         self.values, self.keys, self.headers = columns
@@ -284,14 +284,14 @@ class ProducerBatch:
 
     @property
     def size(self) -> int:
-        """Bytes on the wire; before it is encoded without compression, about."""
+        """The encoded size in bytes; before encoding, an estimate without compression."""
         return len(self.encoded) if self.encoded is not None else self.raw_size
 
     def encode(self, magic: int, codec: int = 0, compresslevel: Optional[int] = None) -> bytearray:
-        """Return its bytes; encode the records unless that was done before for this magic.
+        """Return its bytes; encode the records unless they are encoded for this magic already.
 
-        Raises: UnsupportedForMessageFormatError for headers that magic 0 and 1 do not have; what
-        the encoders of kafka.record raise.
+        Raises: UnsupportedForMessageFormatError for headers in magic 0 and 1; what the encoders of
+        kafka.record raise.
         """
         if self.encoded is not None and self.magic == magic:
             return self.encoded
@@ -319,9 +319,10 @@ class ProducerBatch:
         return self.encoded
 
     def encode_single(self) -> Optional[bytearray]:
-        """Do as encode() for the only record and magic 2, not compressed.
+        """Encode a batch of one record in magic 2 without compression, as encode().
 
-        None if there are more, there is anything unusual about it, or it was encoded before.
+        Return None if it has more records, headers, or values that are not bytes, if it is
+        transactional, or was encoded before.
         """
         if self.record_count != 1:
             return None
@@ -342,7 +343,7 @@ class ProducerBatch:
                 self.producer_epoch,
                 self.base_sequence,
             )
-        except struct.error:  # which field that is the encoder of columns tells
+        except struct.error:  # encode_column_batch() raises an error that names the field
             return None
         self.magic = 2
         return self.encoded
@@ -367,7 +368,7 @@ class ProducerBatch:
     def restamp(
         self, producer_id: int, producer_epoch: int, base_sequence: int, is_transactional: bool
     ) -> None:
-        """Carry these numbers from now on (-1 for none); rewrites head and CRC of encoded bytes."""
+        """Set producer id, epoch and sequence (-1: none); updates encoded bytes and their CRC."""
         self.producer_id = producer_id
         self.producer_epoch = producer_epoch
         self.base_sequence = base_sequence
@@ -385,10 +386,10 @@ class ProducerBatch:
         _CRC_INTO(self.encoded, _CRC_AT, crc)
 
     def split(self, limit: int) -> List[ProducerBatch]:
-        """Return smaller batches of its records in order, which stand for it from now on.
+        """Split the batch; return smaller batches with its records in order, which replace it.
 
-        Arguments: limit: bytes of keys and values that a piece may have, but one record at least.
-        Their sequence numbers follow each other; creation time is kept, attempts begin at 0.
+        Arguments: limit: the size of a piece in bytes, except that it has at least one record.
+        Their sequence numbers are consecutive; the creation time is kept, attempts begin at 0.
         """
         pieces: List[Tuple[int, ProducerBatch]] = []
         start = 0
@@ -402,22 +403,23 @@ class ProducerBatch:
         return [piece for _, piece in pieces]
 
     def stand_for(self, batch: ProducerBatch, index: int) -> None:
-        """Let another batch, where its only record is at a place now, stand for this one.
+        """Replace this batch, whose only record is in another one now, at an index.
 
-        That has no outcome yet, and gets none meanwhile. May be called again after an exception.
+        The other batch has no outcome yet, and gets none meanwhile. May be called again after an
+        exception.
         """
         if not self.pieces:
             self._stand_aside([(-index, batch)])
             self.values = []
         with contextlib.suppress(IndexError):  # no more, or add_call() took the last back
-            # In one step: an exception neither loses a callback nor has it called twice.
+            # Atomic: an exception neither loses a callback nor lets it be called twice.
             batch._calls.extend(map(self._calls.pop, repeat(0)))
 
     def _stand_aside(self, pieces: List[Tuple[int, ProducerBatch]]) -> None:
         if BatchState.SPLIT not in TRANSITIONS[self.state]:
             raise self._no_way_to(BatchState.SPLIT)
         self.encoded = self.records = None
-        # The pieces first: a thread that sees the state finds them.
+        # The pieces first: a thread that sees the state can read them.
         self.pieces = pieces
         self.state = BatchState.SPLIT
 
@@ -456,12 +458,12 @@ class ProducerBatch:
 
     @property
     def is_stored(self) -> bool:
-        """Whether all of its records are stored; that of a batch that was split its pieces know."""
+        """Whether all of its records are stored; False if it was split, also for stored pieces."""
         return self.state is BatchState.DONE
 
     @property
     def has_outcome(self) -> bool:
-        """Whether all of its records have their outcome, in the batches that stand for it too."""
+        """Whether all of its records have an outcome, also those in its pieces."""
         if self.is_done or not self.pieces:
             return self.is_done
         return all(piece.has_outcome for _, piece in self.pieces)
@@ -469,7 +471,7 @@ class ProducerBatch:
     def succeed(
         self, base_offset: int = -1, log_append_time: int = -1, log_start_offset: int = -1
     ) -> None:
-        """Note that it is stored, and call what waits for that."""
+        """Note that it is stored, and call the callbacks."""
         if self.state is not BatchState.IN_FLIGHT:
             self.move(BatchState.DONE)
         self.state = BatchState.DONE
@@ -479,19 +481,19 @@ class ProducerBatch:
         self.finish_futures()
 
     def fail(self, error: KafkaError, record_errors: Optional[Mapping[int, Any]] = None) -> None:
-        """Give it up, and call what waits for that.
+        """Fail it, and call the callbacks.
 
-        Arguments: error: of all records, but for those with one of their own in record_errors.
+        Arguments: error: of all records, except those in record_errors; record_errors: by index.
         """
-        if self.state is not BatchState.FAILED:  # else an exception came before all knew it
+        if self.state is not BatchState.FAILED:  # else an exception interrupted an earlier call
             self.move(BatchState.FAILED)
         self._error = error
         self._record_errors = record_errors or {}
         self.finish_futures()
 
     def finish_futures(self) -> None:
-        """Let go of the records and call the callbacks, once the outcome is set."""
-        # The records themselves are not needed any more; their timestamps are, for the futures.
+        """Release the records and call the callbacks; the outcome is set already."""
+        # The timestamps are kept, for the futures.
         self.values = []
         self.put = self.values.append
         self.keys = self.headers = self.encoded = self.records = None
@@ -500,7 +502,7 @@ class ProducerBatch:
             self._tell(self._taken_calls())
 
     def _taken_calls(self) -> Iterator[Call]:
-        """Remove and yield pending callbacks one by one, so that each runs once."""
+        """Remove and yield the pending callbacks one by one, so that each runs once."""
         while self._calls:
             try:
                 yield self._calls.pop(0)
@@ -508,7 +510,7 @@ class ProducerBatch:
                 return
 
     def complete(self) -> None:
-        """Tell an outcome that an exception has kept from being told."""
+        """Call the callbacks of an outcome if an exception has prevented that."""
         if not self.is_done:
             self.finish_futures()
 
@@ -525,12 +527,14 @@ class ProducerBatch:
     def add_call(
         self, future: FutureRecordMetadata, wants_error: bool, call: Callable[[Any], Any]
     ) -> bool:
-        """Keep a callback until the outcome is there; False if it is there already."""
+        """Keep a callback until there is an outcome; return False if there is one already."""
         batch, entry = self, (future, wants_error, call)
         while not batch.is_done:
             if not batch.pieces:
-                # No lock, which a finalizer might find held by its own thread. The outcome is noted
-                # before the calls are taken: if it came meanwhile, one of both finds the entry.
+                # Without a lock: a finalizer could run in a thread that holds it. The outcome is
+                # set
+                # before the callbacks are taken: if it arrives meanwhile, one of the two threads
+                # removes the entry.
                 batch._calls.append(entry)
                 if not batch.is_done and not batch.pieces:
                     return True
@@ -542,30 +546,33 @@ class ProducerBatch:
         return False
 
     def abandon(self, error: KafkaError) -> None:
-        """Fail without callbacks, in the child of a fork: they belong to the parent."""
+        """Fail without callbacks, which belong to the parent; called in the child of a fork."""
         self._calls = []
         self._error = error
         self.is_done = True
 
     def wait_for(self, condition: Callable[[], bool], timeout: Optional[float]) -> bool:
-        """Block until a condition holds; return whether it does. Raises TypeError."""
+        """Block until a condition holds; return whether it does.
+
+        Arguments: timeout: seconds, or None. Raises TypeError for anything else.
+        """
         if timeout is not None and not isinstance(timeout, (int, float)):
             raise TypeError('timeout must be a number of seconds or None, not %r' % (timeout,))
         return self._wait(condition, timeout)
 
     def piece_of(self, index: int) -> Tuple[ProducerBatch, int]:
-        """Return the piece that has the record of a place now, and its place there."""
+        """Return the piece that has the record of an index, and its index there."""
         assert self.pieces is not None
         at = bisect_right([start for start, _ in self.pieces], index) - 1
         start, piece = self.pieces[at]
         return piece, index - start
 
     def error_of(self, index: int) -> Optional[KafkaError]:
-        """Return why the record of a place failed, None if it did not."""
+        """Return the error of the record at an index, None if it has not failed."""
         return self._record_errors.get(index, self._error)
 
     def timestamp_of(self, index: int) -> int:
-        """Return the timestamp (ms) that the record of a place was given."""
+        """Return the timestamp (ms) of the record at an index, as it was sent."""
         for stamp in reversed(self.stamps):
             if stamp.start <= index:
                 return stamp.timestamp
@@ -574,7 +581,7 @@ class ProducerBatch:
     def metadata_of(
         self, index: int, key_size: int, value_size: int, header_size: int
     ) -> RecordMetadata:
-        """Return where the record of a place is stored."""
+        """Return the metadata of the stored record at an index."""
         topic, partition = self.topic_partition
         timestamp = self.log_append_time
         if timestamp == -1:
@@ -599,7 +606,7 @@ class ProducerBatch:
 
 
 def _cuts(sizes: Sequence[int], limit: int) -> List[int]:
-    """Return where pieces of at most so many bytes end, each of one record at least."""
+    """Return the ends of pieces of at most ``limit`` bytes, or of one record that is larger."""
     cuts: List[int] = []
     start, total = 0, 0
     for index, size in enumerate(sizes):
@@ -612,7 +619,7 @@ def _cuts(sizes: Sequence[int], limit: int) -> List[int]:
 
 
 class FailedBatch(ProducerBatch):
-    """Stands behind the future of a record that was never taken."""
+    """The batch of the future of a record that was not accepted: it has failed already."""
 
     __slots__ = ()
 
@@ -628,9 +635,9 @@ def _never(condition: Callable[[], bool], timeout: Optional[float]) -> bool:
 
 
 def compression_of(name: Optional[str]) -> int:
-    """Return the number of a codec by its name, 0 for None.
+    """Return the codec number of a compression_type, 0 for None.
 
-    Raises: ValueError for another name.
+    Raises: ValueError for an unknown name.
     """
     for number, known in codecs.CODEC_NAMES.items():
         if name == known or name is None and not number:

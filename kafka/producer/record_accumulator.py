@@ -1,20 +1,20 @@
-"""Records that wait to be sent: batches for each partition, one of them open, in limited memory.
+"""RecordAccumulator: the batches of all partitions that wait to be sent, in limited memory.
 
-Called by the threads that send, and by the sender in turns of the loop. Decides when a batch is
-full, lingers, is ready or expires, and knows which batches have no outcome yet, for flush(). It is
-told the time and which node leads a partition, calls ``wake`` when there is something new to send,
-and gives ``wait`` to batches, for futures to block with. Follows KIP-480 and KIP-794 (sticky
-partitions), KIP-91 (delivery time-out) and KIP-526 (idle topics are forgotten).
+Called by the sending threads, and by the sender in turns of the loop. Decides when a batch is full,
+lingers, is ready or expires, and keeps the list of batches without an outcome, for flush(). The
+callers pass the time and the leaders of partitions. It calls ``wake`` when there is something new
+to send, and passes ``wait`` to batches, with which their futures block. Follows KIP-480 and KIP-794
+(sticky partitions), KIP-91 (delivery timeout) and KIP-526 (idle topics are forgotten).
 
 The lock guards everything here, in the topic queues, and in open batches. It is the only lock that
-a record costs, and it is held for some microseconds, never during a call that may block.
+is taken for a record. It is held for some microseconds, never during a call that may block.
 
-It is reentrant, and ``is_changing`` says whether a change is under way. Finalizers and handlers of
-signals may run in the middle of a change, in the thread that holds the lock: what they send is
-deferred (:mod:`kafka.producer.deferred`), calls that would wait raise. If the lock is free while
-``is_changing`` is set, an exception has ended the change: the next thread with the lock repairs the
-tables first (:mod:`kafka.producer.repair`). The record whose call was ended is then either there as
-a whole or not at all.
+The lock is reentrant, and ``is_changing`` says whether a change is in progress. Finalizers and
+signal handlers may run in the middle of a change, in the thread that holds the lock: records that
+they send are deferred (:mod:`kafka.producer.deferred`), and calls that would wait raise. If the
+lock is free while ``is_changing`` is set, an exception has interrupted the change: the next thread
+that acquires the lock repairs the tables first (:mod:`kafka.producer.repair`). The record of the
+interrupted call is then either appended as a whole or not at all.
 
 A topic may be forgotten between the lookup of its queue and the first record for it, while the
 thread waits for memory. ``is_forgotten`` is therefore checked under the lock: the queue returns to
@@ -58,27 +58,30 @@ from kafka.structs import TopicPartition
 
 __all__ = ['AGAIN', 'AccumulatorConfig', 'ReadyCheckResult', 'RecordAccumulator']
 
-#: What the interpreter needs for a value besides its bytes: its head and a place in a list.
+#: Memory of a bytes object besides its content: the object header and a slot in a list.
 OBJECT_BYTES = 48
-# How long a change of another thread is waited for before a record is deferred, and before a call
-# that cannot be deferred fails. A change takes microseconds, unless foreign code runs in there.
+# How many seconds to wait for a change of another thread before a record is deferred, and before a
+# call that cannot be deferred fails. A change takes microseconds, unless a finalizer or a handler
+# of
+# the program runs in the middle of it.
 _WAIT_SECONDS = 0.05
 _PATIENCE_SECONDS = 5.0
-# With more boxes than this all of them are emptied, not only that of the topic at hand: values in
-# boxes do not count as memory.
+# With more boxes than this, all are emptied, not only that of the topic: values in boxes are not
+# counted as used memory.
 _MOST_BOXES = 4
-# How many times batch_size a batch takes at most if it is expected to shrink by compression.
+# The uncompressed size of a batch may be at most this multiple of batch_size if it compresses well.
 _MOST_SHRINK = 8
-# Before Python 3.10 an exception may come between the body of a with statement and its end.
+# Before Python 3.10 an exception may be raised between the body of a with statement and __exit__().
 _MAY_KEEP_LOCK = sys.version_info < (3, 10)
 
 
 class AccumulatorConfig(NamedTuple):
     """The options of a producer about batches.
 
-    batch_size, buffer_memory: bytes; linger, delivery_timeout: seconds; ordered: one batch of a
-    partition at a time on the wire; compressed: whether batches shrink; adaptive: KIP-794;
-    record_size: bytes of key and value that every record may have.
+    batch_size, buffer_memory: bytes; linger, delivery_timeout: seconds; ordered: at most one batch
+    of a partition in flight; compressed: whether batches are compressed; adaptive: adaptive
+    partitioning (KIP-794); record_size: the size of key and value in bytes that every record may
+    have.
     """
 
     batch_size: int = 16384
@@ -94,10 +97,10 @@ class AccumulatorConfig(NamedTuple):
 class ReadyCheckResult(NamedTuple):
     """Which batches may be sent now.
 
-    by_node: the queues that are ready, by the node that leads; next_at: monotonic seconds, when to
-    look again without news; None: only after news; leaderless: topics with a ready partition that
-    has no known leader; is_late: a batch has exceeded the delivery time-out; it has to be expired
-    first, and nothing else was looked at.
+    by_node: the ready queues, by leader node; next_at: monotonic seconds of the next check if
+    nothing wakes the sender before, None for no such time; leaderless: topics with a ready
+    partition that has no known leader; is_late: a batch has exceeded the delivery timeout and has
+    to be expired first; nothing else was checked.
     """
 
     by_node: Dict[int, List[PartitionQueue]]
@@ -109,7 +112,7 @@ class ReadyCheckResult(NamedTuple):
 class RecordAccumulator:
     """The batches of all topics of a producer.
 
-    Arguments: limits; wake: called, without the lock, when there is something new to send; wait:
+    Arguments: limits; wake: called without the lock when there is something new to send; wait:
     blocks until a condition holds: (condition, seconds) -> bool.
     """
 
@@ -122,55 +125,56 @@ class RecordAccumulator:
         self.limits = limits
         self.memory = BufferMemory(limits.buffer_memory)
         self._make_lock()
-        #: Whether a change is under way, or was ended by an exception; see the module's text.
+        #: Whether a change is in progress, or was interrupted by an exception; see the module.
         self.is_changing = False
-        #: Topics whose records take the quick way (kafka.producer.kafka). Another dict takes its
-        #: place when a record is deferred, so that nothing overtakes it.
+        #: Topics whose records take the fast path (kafka.producer.kafka). Replaced by another dict
+        #: when a record is deferred, so that no record overtakes it.
         self.fast: Dict[Any, TopicQueue] = {}
         self.deferred = DeferredRecords()
-        #: Records, boxes and calls of the sender that wait for the next thread with the lock.
+        #: Records, boxes and calls of the sender that the next thread with the lock handles.
         self.waiting_deferred = self.deferred.waiting
-        #: Raises while no record may be sent, as between transactions. Called under the lock: a
-        #: thread that has checked before may be too late. Records that are added to open batches
-        #: meanwhile belong to the transaction that ends.
+        #: Raises while no record may be sent, as between transactions. Called under the lock: an
+        #: earlier check may be outdated. Records that the fast path adds to open batches meanwhile
+        #: belong to the transaction that ends.
         self.check_send: Optional[Callable[[], None]] = None
         #: Bytes that a record needs besides key and value.
         self.overhead = RECORD_BYTES
         self._wake = wake
         self._wait = wait
-        # How often the sender has looked, and how often it had when it was woken last. Stored after
+        # The number of passes of the sender, and that number at the last wake-up. It is stored
+        # after
         # the wake-up: if an exception prevents the wake-up, the next append() repeats it.
         self._looks = 0
         self._woken_at = -1
         self._topics: Dict[Any, TopicQueue] = {}
-        # Queues with batches that wait or are open, in the order in which they got them.
+        # Queues with waiting or open batches, in the order in which they got them.
         self._busy: Dict[PartitionQueue, None] = {}
         # Batches without an outcome, in the order in which they were opened.
         self._incomplete: Dict[ProducerBatch, None] = {}
-        # Those of them that the sender has, and whether they are in flight.
+        # Those of them that the sender has taken, and whether they count as in flight.
         self._held: Dict[ProducerBatch, bool] = {}
         self._boxes = FireAndForgetQueue(limits.buffer_memory, limits.record_size)
         self._opened = 0
-        #: Whether nothing lingers, as while a transaction ends.
+        #: Whether no batch lingers, as while a transaction ends.
         self.is_urgent = False
-        # Batches up to this number do not linger: a flush waits for them.
+        # Batches up to this number do not linger, because a flush waits for them.
         self._flushed: Tuple[int, ...] = ()
         self.is_closed = False
-        self.sends_rest = False  # because it was closed
+        self.sends_rest = False  # after close(): whether waiting batches are sent
 
     def _make_lock(self) -> None:
-        #: Guards everything; see the module's text.
+        #: Guards everything; see the module.
         self.lock = threading.RLock()
-        #: Returns True if this thread has the lock: what Condition asks too; no public name exists.
+        #: Returns True if this thread holds the lock. Condition uses it too; no public name exists.
         self.is_mine: Callable[[], bool] = self.lock._is_owned  # type: ignore[attr-defined]
-        # No thread that may hold a lock of the program waits for this one without a limit: another
-        # may have it and run a finalizer, say, that waits for that lock of the program.
-        #: Takes it without waiting, for the quick ways.
+        # A thread that may hold a lock of the program must not wait for this one without a limit:
+        # the owner may run a finalizer, for example, that waits for that lock of the program.
+        #: Acquires the lock without waiting, for the fast paths.
         self.entry = try_lock(self.lock)
         self._at_once = bounded(self.lock, 0, LockBusyError)
-        # Takes it within a time after which a record is deferred.
+        # Acquires the lock within a short time, after which a record is deferred.
         self._soon = bounded(self.lock, _WAIT_SECONDS, LockBusyError)
-        #: Takes it for what cannot be deferred. Raises KafkaTimeoutError.
+        #: Acquires the lock for calls that cannot be deferred. Raises KafkaTimeoutError.
         self.patiently = bounded(self.lock, _PATIENCE_SECONDS, _is_stuck)
 
     def __repr__(self) -> str:
@@ -190,7 +194,7 @@ class RecordAccumulator:
             sticky = UniformSticky(max(self.limits.batch_size, 1), self.limits.adaptive)
             made = TopicQueue(name, sticky)
             self._boxes.fit(made)
-            found = self._topics.setdefault(name, made)  # one step, so without the lock
+            found = self._topics.setdefault(name, made)  # atomic, so without the lock
         found.is_used = True
         return found
 
@@ -209,7 +213,7 @@ class RecordAccumulator:
             self.is_changing = False
 
     def avoid(self, nodes: Collection[int], leader_of: Callable[[Any], Optional[int]]) -> None:
-        """Choose partitions that none of these nodes leads for records without key, if possible."""
+        """Prefer partitions with other leaders than these nodes for records without key."""
         with self.lock:
             self._begin()
             for topic in list(self._topics.values()):
@@ -220,10 +224,10 @@ class RecordAccumulator:
             self.is_changing = False
 
     def forget_idle(self, now: float, idle: float) -> List[Any]:
-        """Forget the topics that got no record for some time; return their names.
+        """Forget the topics that got no record for some time (KIP-526); return their names.
 
-        Arguments: now: monotonic seconds; idle: seconds, counted from the first call that finds
-        nothing new: call it more often than that.
+        Arguments: now: monotonic seconds; idle: seconds, counted from the first call that finds the
+        topic unused, so this has to be called more often.
         """
         forgotten = []
         with self.lock:
@@ -240,7 +244,7 @@ class RecordAccumulator:
         return forgotten
 
     def _present(self, topic: TopicQueue) -> TopicQueue:
-        """Return the queue of a topic in the table, for one that was forgotten; the lock is held.
+        """Return the current queue of a topic, for one that was forgotten; the lock is held.
 
         The old queue returns to the table unless another has taken its place.
         """
@@ -249,9 +253,9 @@ class RecordAccumulator:
         if present is not topic:
             if not present.partitions:
                 present.update(topic.partitions, topic.available)
-            # For a value that a thread was about to put into the old box when it was unwatched.
+            # For a value that a thread put into the old box just after it was unwatched.
             present.box_time = max(present.box_time, topic.box_time)
-            count = len(topic.box)  # for what is added from now on watch_box() is called
+            count = len(topic.box)  # the thread that adds a later value calls watch_box()
             present.box += topic.box[:count]
             del topic.box[:count]
         return present
@@ -270,14 +274,14 @@ class RecordAccumulator:
         now: float,
         ticket: Optional[Ticket] = None,
     ) -> Union[Tuple[ProducerBatch, int], Ticket]:
-        """Put a record into a batch; return the batch and its place there.
+        """Append a record to a batch; return the batch and the index of the record.
 
-        Arguments: partition: None to choose one; headers: () for none; timestamp: ms, None for that
-        of wall; wall: seconds since the epoch; now: monotonic seconds; ticket: what was returned
-        before and is granted by now.
-        Returns: a ticket instead when there is no memory: to be waited for, or given up by leave();
-        AGAIN when there is none and another thread is in the middle of a change.
-        Raises: IllegalStateError when it is closed.
+        Arguments: partition: None to choose one; headers: ``()`` without headers; timestamp: ms,
+        None for that of wall; wall: seconds since the epoch; now: monotonic seconds; ticket: one
+        that an earlier call has returned and that is granted now.
+        Returns: a Ticket instead if there is no memory: wait until it is granted, or call leave();
+        AGAIN if there is no memory while another thread is in the middle of a change.
+        Raises: IllegalStateError if closed.
         """
         size = self.overhead + len(value or b'') + len(key or b'')
         for name, content in headers:
@@ -298,7 +302,7 @@ class RecordAccumulator:
                     if placed is None:
                         if partition is None:
                             queue = self._choose(topic, size)
-                            topic.box_until = 0.0  # what is sent next must not be boxed before this
+                            topic.box_until = 0.0  # boxed values go into batches before this record
                         else:
                             queue = topic.queue(partition)
                         found = self._batch_for(topic, queue, size, now, ticket)
@@ -344,11 +348,11 @@ class RecordAccumulator:
             batch.set_headers(index, headers)
         self._set_time(batch, index, timestamp, wall)
         batch.room -= size
-        # Last, as everywhere: an exception before leaves nothing but what is cut off.
+        # The value last, as everywhere: after an exception before this, cut() removes the rest.
         batch.values.append(value)
 
     def needs_batch(self, topic: TopicQueue, partition: int, size: int) -> bool:
-        """Tell whether a record of a size would begin a batch of a partition."""
+        """Return True if a record of this size needs a new batch in a partition."""
         if (self.is_changing or _MAY_KEEP_LOCK) and self.is_inside():
             return False
         try:
@@ -361,7 +365,7 @@ class RecordAccumulator:
             return False
 
     def set_time(self, batch: ProducerBatch, wall: float) -> None:
-        """Note that the records from now on have another millisecond; the lock is held."""
+        """Set the timestamp of the following records of a batch; the lock is held."""
         self._set_time(batch, len(batch.values), None, wall)
 
     @staticmethod
@@ -381,13 +385,13 @@ class RecordAccumulator:
             self.check_send()
 
     def _choose(self, topic: TopicQueue, size: int) -> PartitionQueue:
-        """Return the queue for a record without key; a full batch there means another choice."""
+        """Return the queue for a record without key; a full batch there leads to another choice."""
         queue = topic.choose()
         if queue.open is not NO_BATCH and queue.open.room <= size:
             self._close(topic, queue, True)
             queue = topic.choose()
             if queue.open is not NO_BATCH and queue.open.room <= size:
-                self._close(topic, queue, None)  # filled by others: it stays the choice
+                self._close(topic, queue, None)  # filled by records with keys: keep the choice
         return queue
 
     def _batch_for(
@@ -398,7 +402,7 @@ class RecordAccumulator:
         now: float,
         ticket: Optional[Ticket],
     ) -> Union[ProducerBatch, Ticket]:
-        """Return the open batch of a queue if it has room, else a new one, or a ticket."""
+        """Return the open batch of a queue if it has room, else a new one, or a Ticket."""
         if queue.open.room > size:
             if ticket is not None:
                 self.memory.leave(ticket)
@@ -420,7 +424,7 @@ class RecordAccumulator:
         batch = ProducerBatch(queue.topic_partition, now, limit, self._wait)
         batch.number = (self._opened,)
         batch.reserved = reserved
-        # What was left of a room that the first record exceeds would be less than nothing.
+        # ``room``, not ``limit``: a first record that is larger would leave a negative room.
         batch.raw_size = batch.room = room
         self._incomplete[batch] = None
         if ticket is not None:
@@ -430,9 +434,9 @@ class RecordAccumulator:
         return batch
 
     def _close(self, topic: TopicQueue, queue: PartitionQueue, was_full: Optional[bool]) -> None:
-        """Close the open batch of a queue and count what it really needs.
+        """Close the open batch of a queue and adjust its memory to the actual size.
 
-        Arguments: was_full: None when that says nothing about where records without key go.
+        Arguments: was_full: for the sticky partitioner; None to report nothing to it.
         """
         batch = queue.open
         if topic.batch is batch:
@@ -448,7 +452,7 @@ class RecordAccumulator:
         self.memory.adjust(difference)
 
     def batch_room(self, topic: TopicQueue) -> int:
-        """Return how many bytes of records a batch takes, before compression."""
+        """Return the limit of a batch in bytes before compression."""
         if not self.limits.compressed:
             return self.limits.batch_size
         return int(self.limits.batch_size / max(topic.ratio, 1 / _MOST_SHRINK))
@@ -465,10 +469,10 @@ class RecordAccumulator:
         headers: Headers,
         timestamp: int,
     ) -> Many:
-        """Sort the records of one call by where they go.
+        """Group the records of one call by partition.
 
-        Arguments: sizes: of key and value of each; headers: those that each of them has; timestamp:
-        ms, of each; the rest as append().
+        Arguments: sizes: bytes of key and value of each record; headers: those of every record;
+        timestamp: ms, of all records; the rest as append().
         """
         many = Many(topic, headers, timestamp)
         more = self.overhead + sum(len(n) + len(c or b'') + 2 for n, c in headers)
@@ -484,9 +488,9 @@ class RecordAccumulator:
     def append_many(
         self, many: Many, now: float, ticket: Optional[Ticket] = None
     ) -> Optional[Ticket]:
-        """Put records into batches, as far as there is memory.
+        """Append records to batches, as far as there is memory.
 
-        Returns: None when all are there, else a ticket as append(). Raises: as append().
+        Returns: None if all are appended, else a Ticket as append(). Raises: as append().
         """
         if (self.is_changing or _MAY_KEEP_LOCK) and self.is_inside():
             return self._defer_many(many, now)
@@ -531,7 +535,7 @@ class RecordAccumulator:
             if isinstance(found, Ticket):
                 return found
             batch, ticket = found, None
-            # A batch of one record may be too large, else it stays below its limit.
+            # A batch of one record may exceed its limit; others stay below it.
             end = max(start + 1, bisect_left(ends, base + batch.room, start))
             index = len(batch.values)
             if batch.has_columns:
@@ -564,8 +568,8 @@ class RecordAccumulator:
     ) -> Optional[Ticket]:
         """Queue encoded batches, as far as there is memory.
 
-        Returns: None when all are there, else a ticket as append().
-        Raises: as append(); KafkaTimeoutError while another thread does not release the lock.
+        Returns: None if all are queued, else a Ticket as append().
+        Raises: as append(); KafkaTimeoutError if another thread does not release the lock.
         """
         if self.is_inside():
             raise IllegalStateError(
@@ -607,7 +611,7 @@ class RecordAccumulator:
             queue = self._choose(topic, len(part.records))
         else:
             queue = topic.queue(part.partition)
-        if queue.open is not NO_BATCH:  # it has records that came before
+        if queue.open is not NO_BATCH:  # its records were sent before these
             self._close(topic, queue, None)
         self._opened += 1
         topic.is_used = True
@@ -629,10 +633,10 @@ class RecordAccumulator:
     def open_box(
         self, topic: TopicQueue, wall: float, now: float, ticket: Optional[Ticket] = None
     ) -> Optional[Ticket]:
-        """Let values without key be put into the box of a topic for the next millisecond.
+        """Open the box of a topic for values without key, for the next millisecond.
 
         The values that are in it go into batches first. Returns, raises: as append_many();
-        LockBusyError where a record has to be deferred.
+        LockBusyError if the record has to be deferred.
         """
         if self.is_inside():
             raise LockBusyError
@@ -645,7 +649,7 @@ class RecordAccumulator:
                 topic = self._present(topic)
             ticket = self._sweep_some(topic, now, ticket)
             if ticket is None:
-                topic.batch = NO_BATCH  # records with a future must not overtake
+                topic.batch = NO_BATCH  # records with a future must not overtake boxed ones
                 topic.box_time = int(wall * 1000)
                 topic.box_until = now + 0.001
                 self._boxes.watch(topic)
@@ -656,7 +660,7 @@ class RecordAccumulator:
         return ticket
 
     def watch_box(self, topic: TopicQueue) -> None:
-        """Watch a box again: a value was put there after the box was unwatched.
+        """Watch a box again, after a value was put there when the box was already unwatched.
 
         Raises: as append_many(), in which case the value is not sent.
         """
@@ -670,7 +674,7 @@ class RecordAccumulator:
                     self._check_open()
                 except KafkaError:
                     if not topic.is_watched:
-                        topic.box.clear()  # each thread that was too late gets this error
+                        topic.box.clear()  # each thread that was too late raises this error
                     raise
                 self.is_changing = True
                 if topic.is_forgotten:
@@ -683,7 +687,7 @@ class RecordAccumulator:
         self._wake()
 
     def sweep(self, now: float, ticket: Optional[Ticket] = None) -> Optional[Ticket]:
-        """Put the values of all boxes into batches. Returns: as append_many()."""
+        """Move the values of all boxes into batches. Returns: as append_many()."""
         with self.patiently:
             self._begin()
             for topic in list(self._boxes.topics):
@@ -701,7 +705,7 @@ class RecordAccumulator:
     def _sweep_some(
         self, topic: TopicQueue, now: float, ticket: Optional[Ticket]
     ) -> Optional[Ticket]:
-        """Put the values of a box into batches; those of all boxes where there are many."""
+        """Move the values of a box into batches; those of all boxes if there are many boxes."""
         if len(self._boxes.topics) > _MOST_BOXES:
             for other in list(self._boxes.topics):
                 if other.box and other is not topic:
@@ -713,7 +717,7 @@ class RecordAccumulator:
     def _sweep(
         self, topic: TopicQueue, now: float, ticket: Optional[Ticket] = None
     ) -> Optional[Ticket]:
-        """Put the values of a box into batches; the lock is held."""
+        """Move the values of a box into batches; the lock is held."""
         if not topic.box:
             if ticket is not None:
                 self.memory.leave(ticket)
@@ -723,13 +727,13 @@ class RecordAccumulator:
         for placed in many.placed:
             placed.batch.is_unasked = True
         if ticket is None:
-            del topic.box[0]  # what restore() does where all values are placed
+            del topic.box[0]  # the same as restore(), as all values are placed
         else:
             self._boxes.restore(topic)
         return ticket
 
     def _sweep_all(self, now: float) -> None:
-        """Put the values of all boxes into batches as far as there is memory; the lock is held."""
+        """Move the values of all boxes into batches if there is memory; the lock is held."""
         for topic in list(self._boxes.topics):
             while True:
                 ticket = self._sweep(topic, now)
@@ -740,7 +744,7 @@ class RecordAccumulator:
                     break
 
     def drop_boxes(self) -> List[Tuple[TopicQueue, int]]:
-        """Throw away what is in the boxes; return how many values that were for each topic."""
+        """Discard the values in all boxes; return the number of values of each topic."""
         with self.lock:
             self._begin()
             dropped = self._boxes.drop()
@@ -750,9 +754,9 @@ class RecordAccumulator:
     # ------------------------------------------------------------ calls in the middle of a change
 
     def is_inside(self) -> bool:
-        """Return True if this thread is in the middle of a call that has the lock.
+        """Return True if this thread is in the middle of a call that holds the lock.
 
-        A lock that an exception has kept from being released is released here, before Python 3.10.
+        Before Python 3.10 an exception may prevent the release of the lock: it is released here.
         """
         if not self.is_mine():
             return False
@@ -763,23 +767,24 @@ class RecordAccumulator:
         return True
 
     def _is_on_stack(self) -> bool:
-        """Return True if a call further out may have the lock: one of here, or a quick way."""
-        inner, frame = None, sys._getframe(2)  # the call that asks
+        """Return True if an outer frame may hold the lock: one of this class, or a fast path."""
+        inner, frame = None, sys._getframe(2)  # the caller of is_inside()
         while frame.f_back is not None:
             inner, frame = frame, frame.f_back
             if frame.f_locals.get('self') is self:
                 return True
-            # Once it calls a slow way it has released the lock.
+            # When it calls _send() it has released the lock.
             if frame.f_code.co_name == 'send' and inner.f_code.co_name != '_send':
                 if frame.f_locals.get('accumulator') is self:
                     return True
         return False
 
     def check_outside(self) -> None:
-        """Raise IllegalStateError where a call that waits would wait for itself.
+        """Raise IllegalStateError if a blocking call would wait for itself.
 
-        That is inside another call of this producer, in the thread that has the lock: those that it
-        would wait for need it. KafkaTimeoutError where another thread does not release it.
+        That is inside another call of this producer, in the thread that holds the lock: the threads
+        that it would wait for need the lock. KafkaTimeoutError if another thread does not release
+        it.
         """
         if self.is_inside():
             raise IllegalStateError(
@@ -792,10 +797,11 @@ class RecordAccumulator:
                 pass
 
     def _defer(self, many: Many, partition: Optional[int], now: float) -> Optional[ProducerBatch]:
-        """Keep a record until the change that is under way has ended; return what stands in.
+        """Defer a record until the change in progress has ended; return its placeholder batch.
 
         Arguments: many: as DeferredRecords.add().
-        Returns: None when there is no room for it, and this thread may wait for some.
+        Returns: None if there is no memory, and this thread may wait for some.
+        Raises: KafkaTimeoutError if there is no memory, and this thread must not wait.
         """
         self._check_open()
         if self.memory.used + self.deferred.size + many.groups[0].ends[0] > self.memory.total:
@@ -806,12 +812,12 @@ class RecordAccumulator:
                 ' same producer, which cannot wait for room: raise buffer_memory' % many.topic.topic
             )
         stand_in = self.deferred.add(many, partition, now, self._wait)
-        self.fast = {}  # after the line above, see KafkaProducer._allow_fast()
+        self.fast = {}  # after the line above: see KafkaProducer._allow_fast()
         self._wake()
         return stand_in
 
     def _defer_many(self, many: Many, now: float) -> Optional[Ticket]:
-        """Defer what is not placed yet. Returns: as append_many()."""
+        """Defer the records that are not in batches yet. Returns: as append_many()."""
         while many.groups:
             group = many.groups[-1]
             partition = None if group.queue is None else group.queue.topic_partition.partition
@@ -831,10 +837,10 @@ class RecordAccumulator:
         return None
 
     def settle(self) -> None:
-        """Finish what an exception has kept from being finished, and place what was deferred.
+        """Repair an interrupted change, and move deferred records into batches.
 
-        To be called after an exception. Does nothing while another thread has the lock: the next
-        call does it then.
+        To be called after an exception. Does nothing while another thread holds the lock: the next
+        call with the lock does it then.
         """
         if (self.is_changing or _MAY_KEEP_LOCK) and self.is_inside():
             return
@@ -849,7 +855,7 @@ class RecordAccumulator:
             self._wake()
 
     def _settle(self) -> None:
-        """Repair an interrupted change and place deferred records.
+        """Repair an interrupted change, and move deferred records into batches.
 
         The caller holds the lock and is not inside a change.
         """
@@ -868,7 +874,7 @@ class RecordAccumulator:
         self.is_changing = False
 
     def _begin(self) -> None:
-        """Begin a change, with the lock held; what was not finished is finished first."""
+        """Begin a change, with the lock held; an interrupted change is repaired first."""
         if self.is_changing or self.waiting_deferred:
             self._settle()
         self.is_changing = True
@@ -884,12 +890,12 @@ class RecordAccumulator:
         self.memory.recount(sum(batch.reserved for batch in batches))
 
     def _place(self, deferred: DeferredRecord) -> None:
-        """Put a record into a batch that was deferred, and bind its future to that."""
+        """Append a deferred record to a batch, and bind its future to that batch."""
         stand_in, many, partition, now = deferred
         (group,) = many.groups
         if stand_in.is_done:
             return
-        if group.unplaced():  # else an exception came after it was placed
+        if group.unplaced():  # else an exception came after it was appended
             many.topic = topic = self._present(many.topic)
             if partition is not None:
                 group.queue = topic.queue(partition)
@@ -905,14 +911,15 @@ class RecordAccumulator:
 
     @property
     def has_work(self) -> bool:
-        """Whether the sender has anything to look at but batches on the wire."""
+        """Whether the sender has anything to do besides batches in flight."""
         return bool(self._busy or self._boxes.topics or self.waiting_deferred)
 
     def ready(self, now: float, leader_of: Callable[[Any], Optional[int]]) -> ReadyCheckResult:
-        """Return what may be sent now; what comes from now on wakes the sender again.
+        """Return the batches that may be sent now; later records wake the sender again.
 
-        Arguments: leader_of: the node that leads a topic partition; None or -1 where unknown.
-        Returns: nothing, and to look again at once, while another thread does not release the lock.
+        Arguments: leader_of: returns the leader node of a TopicPartition; None or -1 if unknown.
+        Returns: an empty result, to be repeated at once, if another thread does not release the
+        lock.
         """
         try:
             with self._soon:
@@ -938,7 +945,8 @@ class RecordAccumulator:
                 break
         if self._boxes.topics:
             self._sweep_all(now)
-            # One that is over holds what found no memory: there is news when there is some.
+            # An expired box has values that found no memory: the release of memory wakes the
+            # sender.
             for each in self._boxes.topics:
                 if each.box_until > now and (next_at is None or each.box_until < next_at):
                     next_at = each.box_until
@@ -964,17 +972,17 @@ class RecordAccumulator:
         return ReadyCheckResult(by_node, next_at, leaderless)
 
     def alone(self) -> Optional[PartitionQueue]:
-        """Return the queue of the batch that may be all there is; looked at without the lock."""
+        """Return the queue of a batch that seems to be the only one; called without the lock."""
         if len(self._incomplete) == len(self._busy) == 1 and not self._boxes.topics:
             for queue in self._busy.copy():
                 return queue
         return None
 
     def take_alone(self, queue: PartitionQueue) -> Optional[ProducerBatch]:
-        """Do as take(), if the open batch of a queue is all there is, to be sent at once.
+        """Take the open batch of a queue, as take(), if it is the only batch and does not linger.
 
-        Like ready(): what comes from now on wakes the sender again. Returns None if it is not, or
-        another thread does not release the lock.
+        As with ready(), later records wake the sender again. Returns None if it is not the only
+        one, or if another thread does not release the lock.
         """
         try:
             with self._soon:
@@ -1004,16 +1012,17 @@ class RecordAccumulator:
             return None
 
     def peek(self, queue: PartitionQueue) -> Optional[ProducerBatch]:
-        """Return the batch that take() would return, still open maybe."""
+        """Return the batch that take() would return, possibly still open."""
         waiting = queue.waiting
         if waiting:
             return waiting[0]
         return None if queue.open is NO_BATCH else queue.open
 
     def take(self, queue: PartitionQueue) -> Optional[ProducerBatch]:
-        """Return the next batch of a queue, closed, to be sent; None as take_alone().
+        """Return the next batch of a queue, closed, to be sent; None if there is none.
 
-        It belongs to the sender until put_back(), replace() or finish().
+        Also None if another thread does not release the lock. The sender has the batch until
+        put_back(), replace() or finish().
         """
         try:
             with self._soon:
@@ -1033,13 +1042,13 @@ class RecordAccumulator:
             return None
 
     def _change_soon(self, change: Callable[[ProducerBatch], None], batch: ProducerBatch) -> None:
-        """Make a change, or leave it to the next thread that gets the lock.
+        """Make a change, or leave it to the next thread that acquires the lock.
 
         Arguments: change: may be called again after an exception.
         """
         try:
             with self._soon:
-                # As _begin(), without its call for each send() that is waited for.
+                # _begin() inline: one call less for each send().get().
                 if self.is_changing or self.waiting_deferred:
                     self._settle()
                 self.is_changing = True
@@ -1050,19 +1059,19 @@ class RecordAccumulator:
 
     @property
     def held(self) -> List[ProducerBatch]:
-        """The batches that the sender has, in the order in which it got them."""
+        """The batches that the sender has taken, in that order."""
         return list(self._held)
 
     def encoded(self, batch: ProducerBatch) -> None:
-        """Learn from the bytes of a batch how far the next ones of its topic will shrink."""
+        """Update the compression ratio of a topic from an encoded batch."""
         if self.limits.compressed and batch.encoded is not None and batch.raw_size:
             topic = self._topics[batch.topic_partition.topic]
             ratio = min(1.0, len(batch.encoded) / batch.raw_size)
-            # Quickly up and slowly down: a batch that became too large has to be split.
+            # Up at once and down slowly: a batch that became too large would have to be split.
             topic.ratio = ratio if ratio > topic.ratio else 0.75 * topic.ratio + 0.25 * ratio
 
     def put_back(self, batch: ProducerBatch) -> None:
-        """Queue a batch again that was taken, in its place."""
+        """Queue a taken batch again, in the original order."""
         self._change_soon(self._put_back, batch)
 
     def _put_back(self, batch: ProducerBatch) -> None:
@@ -1072,7 +1081,7 @@ class RecordAccumulator:
             self._busy[queue] = None
 
     def replace(self, batch: ProducerBatch, pieces: Sequence[ProducerBatch]) -> None:
-        """Queue the pieces of a batch that was taken and is split, in its place."""
+        """Queue the pieces of a taken batch that was split, in its place."""
         with self.lock:
             self._begin()
             share = batch.reserved
@@ -1083,7 +1092,7 @@ class RecordAccumulator:
             if batch not in self._held:  # a repair has queued them since the batch was split
                 self.is_changing = False
                 return
-            # They are as old as what they stand for; the oldest have to be the first.
+            # First: the pieces are as old as the batch, and the oldest have to come first.
             self._incomplete = {**dict.fromkeys(pieces), **self._incomplete}
             queue = self._release(batch)
             self._incomplete.pop(batch, None)
@@ -1096,9 +1105,9 @@ class RecordAccumulator:
             self.is_changing = False
 
     def finish(self, batch: ProducerBatch) -> None:
-        """Forget a batch that was taken and has an outcome; its memory is free.
+        """Remove a taken batch that has an outcome, and release its memory.
 
-        One that was forgotten before is left alone.
+        Does nothing for one that was removed before.
         """
         self._change_soon(self._finish, batch)
 
@@ -1117,12 +1126,12 @@ class RecordAccumulator:
             queue.muted = False
         return queue
 
-    # ------------------------------------------------------------ ends
+    # ------------------------------------------------------------ expiry, flush, close
 
     def remove_waiting(self, which: Callable[[ProducerBatch], bool]) -> List[ProducerBatch]:
-        """Take out all batches that are not on the wire and for which `which` returns True.
+        """Remove all batches that wait to be sent and for which `which` returns True.
 
-        They are closed and their memory is free; the caller has to fail and finish() them.
+        They are closed and their memory is released; the caller has to fail and finish() them.
         """
         removed: List[ProducerBatch] = []
         with self.lock:
@@ -1142,13 +1151,13 @@ class RecordAccumulator:
         return sorted(removed, key=lambda batch: batch.number)
 
     def expired(self, now: float) -> List[ProducerBatch]:
-        """Take the batches out whose time is over and that are not on the wire; as above."""
+        """Remove the waiting batches past the delivery timeout; as remove_waiting()."""
         with self.lock:
             self._begin()
             oldest = next(iter(self._incomplete), None)
             self.is_changing = False
-        # Compared as ready() computes when to look again: the difference may round otherwise, and
-        # the sender would look for ever at one that is due and not expired.
+        # Compared in the same way as next_at in ready(): with another rounding the sender could
+        # loop on a batch that is due and not expired.
         limit = self.limits.delivery_timeout
         if oldest is None or oldest.created_at + limit > now:
             return []
@@ -1157,12 +1166,13 @@ class RecordAccumulator:
     def begin_flush(self, now: float) -> List[ProducerBatch]:
         """Stop lingering for all batches; return those that have no outcome yet.
 
-        Values in boxes that find no memory stay there: to have all of them, call sweep() before.
+        Boxed values for which there is no memory stay in their boxes: call sweep() before to move
+        all.
         """
         with self.patiently:
             self._begin()
             for topic in self._boxes.topics:
-                topic.box_until = 0.0  # what comes now is not part of it
+                topic.box_until = 0.0  # later values are not part of this flush
             self._sweep_all(now)
             self._flushed = (self._opened,)
             batches = list(self._incomplete)
@@ -1173,11 +1183,11 @@ class RecordAccumulator:
     @property
     def incomplete(self) -> List[ProducerBatch]:
         """The batches that have no outcome yet."""
-        return list(self._incomplete)  # one step, so without the lock
+        return list(self._incomplete)  # atomic, so without the lock
 
     @property
     def records(self) -> int:
-        """How many records have no outcome yet, those in boxes included."""
+        """The number of records without an outcome, those in boxes included."""
         with self.patiently:
             self._begin()
             count = sum(len(batch.values) for batch in self._incomplete)  # none once it is done
@@ -1186,26 +1196,27 @@ class RecordAccumulator:
             return count
 
     def is_empty(self) -> bool:
-        """Tell whether everything has an outcome."""
-        # In the order in which records move, which are in the next place before they leave one: no
-        # lock is taken here, and another thread may move them between two of these steps.
+        """Return True if all records have an outcome."""
+        # Checked in the order in which records move: a record is in the next container before it is
+        # removed from the previous one. No lock is taken, and another thread may move records
+        # between these checks.
         if self.waiting_deferred or any(topic.box for topic in list(self._boxes.topics)):
             return False
         return not self._incomplete
 
     def leave(self, ticket: Ticket) -> None:
-        """Give up waiting for memory, which the next in the queue may then have."""
+        """Give up waiting for memory; the next in the queue may get it."""
         if (self.is_changing or _MAY_KEEP_LOCK) and self.is_inside():
-            return  # the caller drops the ticket, which forget_abandoned() finds
+            return  # the caller drops the ticket, and forget_abandoned() releases its memory
         with contextlib.suppress(LockBusyError), self._soon:  # likewise
             self._begin()
             self.memory.leave(ticket)
             self.is_changing = False
-        self._wake_if_open()  # those who wait look after a turn of the loop
+        self._wake_if_open()  # waiting threads check their tickets after a turn of the loop
 
     def abandon(self, error: KafkaError) -> None:
         """Fail all records without callbacks, in the child of a fork, which has no other thread."""
-        self._make_lock()  # a thread of the parent may have had it
+        self._make_lock()  # a thread of the parent may hold the old one
         self.is_closed = True
         for batch in self._incomplete:
             batch.abandon(error)
@@ -1216,15 +1227,15 @@ class RecordAccumulator:
     def close(self, sends_rest: bool = True) -> None:
         """Refuse further records.
 
-        Arguments: sends_rest: whether those that wait are still sent, without lingering.
+        Arguments: sends_rest: whether waiting records are still sent, without lingering.
         """
         self.is_closed = True
         self.sends_rest = sends_rest
-        # Calls that have found it open end first, unless one is stuck in code of the program.
+        # Wait for calls that have found it open, unless one is stuck in code of the program.
         with contextlib.suppress(KafkaTimeoutError), self.patiently:
             if self.is_changing or self.waiting_deferred:
                 self._settle()
-        self._wake_if_open()  # a loop that was torn takes no calls
+        self._wake_if_open()  # a closed loop raises, which is ignored
 
 
 def _is_stuck() -> KafkaTimeoutError:

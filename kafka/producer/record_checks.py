@@ -1,8 +1,8 @@
-"""Checks of what programs send, and serializers of every era behind one call.
+"""Checks of records and arguments, and adapters for the serializers of all releases.
 
-Called by KafkaProducer, in the thread that sends, before a record is put into a batch. The errors
-are ValueErrors or TypeErrors, and AssertionErrors too, as they were before 3.0. Names of topics are
-checked by internals/validation.py.
+Called by KafkaProducer, in the sending thread, before a record is appended to a batch. The errors
+are ValueErrors or TypeErrors, and AssertionErrors too, as before 3.0. Topic names are checked by
+internals/validation.py.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class FlushTimeoutError(KafkaTimeoutError, AssertionError):
 
 
 class MissingCodecOptionError(KafkaConfigurationError, RuntimeError, AssertionError):
-    """Package of a codec not installed."""
+    """The package of a codec is not installed."""
 
 
 class ProducerRecord(NamedTuple):
@@ -66,12 +66,12 @@ class ProducerRecord(NamedTuple):
     timestamp_ms: Any = None
 
 
-# The first release of brokers that know a codec.
+# The first broker release that supports a codec.
 _CODEC_SINCE = {'lz4': (0, 8, 2), 'zstd': (2, 1)}
 
 
 def check_codec(config: Mapping[str, Any]) -> None:
-    """Check the options for compression: package and level of the codec, release of the brokers.
+    """Check the compression options: package and level of the codec, release of the brokers.
 
     Raises: InvalidOptionError; MissingCodecOptionError.
     """
@@ -105,7 +105,10 @@ def as_bytes(name: str, field: Any) -> Optional[bytes]:
 
 
 def check_headers(headers: Any) -> Sequence[Tuple[str, Optional[bytes]]]:
-    """Return headers; () for none. Raises: RecordTypeError, RecordValueError for a name."""
+    """Return headers, ``()`` if absent.
+
+    Raises: RecordTypeError; RecordValueError for a name that cannot be encoded as UTF-8.
+    """
     if not headers and (headers is None or isinstance(headers, (list, tuple))):
         return ()
     if not isinstance(headers, list):
@@ -135,7 +138,7 @@ def _types(header: Any) -> str:
 def check_release(
     release: Tuple[int, ...], has_null: bool, headers: Any, timestamp: Optional[int]
 ) -> None:
-    """Check that brokers of a release store what a record has; log once if they drop its timestamp.
+    """Check that brokers of a release support a record; log once if they drop its timestamp.
 
     Arguments: has_null: whether a value is None.
     Raises: RecordValueError for a null value, UnsupportedForMessageFormatError for headers.
@@ -157,7 +160,7 @@ def check_release(
         )
 
 
-# Not empty once the warning was logged: one in a process is enough.
+# Not empty once the warning was logged: once in a process is enough.
 _told_of_timestamps: List[Tuple[int, ...]] = []
 
 
@@ -223,7 +226,7 @@ def check_partition(topic: str, partition: Any, partitions: Sequence[int]) -> in
 
 
 def check_timeout(timeout: Any) -> Optional[float]:
-    """Return a time-out in seconds, or None for none. Raises: RecordTypeError, RecordValueError."""
+    """Return a timeout in seconds, or None. Raises: RecordTypeError, RecordValueError."""
     if timeout is not None and (not isinstance(timeout, (int, float)) or timeout != timeout):
         raise RecordTypeError('timeout must be a number of seconds or None, not %r' % (timeout,))
     if timeout is not None and timeout < 0:
@@ -235,7 +238,7 @@ Serializer = Callable[[Any, List[Any], Any], Any]
 
 
 def adapt_serializer(name: str, serializer: Any) -> Optional[Serializer]:
-    """Return a serializer of any era as a function of (topic, headers, data); None for None.
+    """Return a serializer of any release as a function of (topic, headers, data); None for None.
 
     Callables get (data), objects of 1.3 to 2.x (topic, data), those of 3.0 (topic, headers, data).
     Raises: KafkaConfigurationError for anything else.

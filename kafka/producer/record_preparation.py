@@ -1,8 +1,8 @@
-"""From a record as a program sends it to bytes and a partition, by the program's own objects.
+"""Serializers, partitioner and interceptors of a producer: from a record to bytes and a partition.
 
-RecordPreparation has a producer's serializers and partitioner, ProducerInterceptors its
-interceptors; both take those of any era. KafkaProducer calls them in the thread that sends, without
-a lock. Neither knows the producer.
+RecordPreparation calls the serializers and the partitioner, ProducerInterceptors the interceptors;
+both accept those of any release. KafkaProducer calls them in the sending thread, without a lock.
+Neither refers to the producer.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ Column = List[Optional[bytes]]
 class RecordPreparation:
     """Checks and serializes records and chooses their partitions.
 
-    Arguments: the options of the same names. Raises: KafkaConfigurationError for what is neither a
-    serializer nor a partitioner.
+    Arguments: the options of the same names. Raises: KafkaConfigurationError for an object that is
+    not a serializer or partitioner.
 
-    Attributes: is_default: whether the accumulator does what the partitioner would; is_plain:
-    whether records are bytes already, too; on_new_batch: what the partitioner wants to be called
-    with when a batch begins (KIP-480), or None.
+    Attributes: is_default: whether the accumulator implements the partitioner; is_plain: whether
+    there is no serializer either; on_new_batch: the callback of the partitioner for a new batch
+    (KIP-480), or None.
     """
 
     def __init__(self, key_serializer: Any, value_serializer: Any, partitioner: Any) -> None:
@@ -66,7 +66,7 @@ class RecordPreparation:
     def prepare(
         self, record: ProducerRecord, release: Tuple[int, ...]
     ) -> Tuple[Optional[bytes], Optional[bytes], Headers, Optional[int]]:
-        """Return key, value, headers and timestamp of a record, ready for a batch.
+        """Return checked and serialized key, value, headers and timestamp of a record.
 
         Arguments: release: of the brokers. Raises: RecordTypeError, RecordValueError,
         UnsupportedForMessageFormatError; what serializers raise.
@@ -95,10 +95,10 @@ class RecordPreparation:
         value: Optional[bytes],
         cluster: ClusterMetadata,
     ) -> Optional[int]:
-        """Return the partition of a record, None where the accumulator chooses one for a batch.
+        """Return the partition of a record; None if the accumulator chooses one for a batch.
 
-        Arguments: key, value: serialized. Raises: RecordTypeError, RecordValueError for what is not
-        a partition of the topic; what the partitioner raises.
+        Arguments: key, value: serialized. Raises: RecordTypeError; RecordValueError for an id that
+        is not a partition of the topic; what the partitioner raises.
         """
         if record.partition is not None:
             return check_partition(record.topic, record.partition, queue.partitions)
@@ -120,7 +120,7 @@ class RecordPreparation:
     # ------------------------------------------------------------ columns of send_many()
 
     def serialize_values(self, record: ProducerRecord, column: Sequence[Any]) -> Column:
-        """Return serialized values. Arguments: record: has what the records share.
+        """Return serialized values. Arguments: record: the fields that the records share.
 
         Raises: RecordTypeError, with the number of the record; what the serializer raises.
         """
@@ -151,7 +151,7 @@ class RecordPreparation:
 class ProducerInterceptors:
     """The interceptors of one producer, called in their order (KIP-42).
 
-    Arguments: interceptors: objects, or classes that are made without arguments, with
+    Arguments: interceptors: objects, or classes to be instantiated without arguments, with
     ``on_send(record)``, ``on_acknowledgement(metadata, exception)``, or both.
     """
 
@@ -174,15 +174,15 @@ class ProducerInterceptors:
         return record
 
     def on_send_error(self, error: BaseException) -> None:
-        """Tell that a record was not taken; what an interceptor raises is logged."""
+        """Report a record that was not accepted; exceptions of interceptors are logged."""
         for told in self._told:
             try:
                 told(None, error)
-            except Exception as failure:  # the program is to get the error of the record
+            except Exception as failure:  # the caller raises the error of the record
                 log_program_error(log, failure, 'an interceptor failed: %r', told)
 
     def watch(self, future: FutureRecordMetadata) -> None:
-        """Tell what becomes of a record when it is known."""
+        """Call on_acknowledgement() of the interceptors when a record has its outcome."""
         for told in self._told:
             future.add_callback(_tell_stored, told)
             future.add_errback(_tell_error, told)

@@ -1,11 +1,12 @@
-"""Repair of an accumulator's tables after an exception in the middle of a change.
+"""Repair of the accumulator's tables after an exception in the middle of a change.
 
-Called by the accumulator, with its lock held, after a change that was not finished.
+Called by the accumulator, with its lock held, after an interrupted change.
 
-A signal's handler or ``PyThreadState_SetAsyncExc`` may raise between any two steps of a thread, and
-memory may run out in any step. :mod:`kafka.producer.record_accumulator` therefore makes its changes
-in such an order that these are right at any time: which batches have no outcome, which of them the
-sender has, and the state and the records of each batch. All else is derived from these. Pure.
+A signal handler or ``PyThreadState_SetAsyncExc`` may raise between any two bytecodes of a thread,
+and a MemoryError is possible anywhere. :mod:`kafka.producer.record_accumulator` therefore makes its
+changes in an order that keeps these correct at any time: the batches without an outcome, which of
+them the sender has taken, and the state and the records of each batch. Everything else is derived
+from these. Pure.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ __all__ = ['remaining_batches', 'repair_queues']
 def remaining_batches(
     incomplete: Iterable[ProducerBatch], held: Dict[ProducerBatch, bool]
 ) -> Dict[ProducerBatch, None]:
-    """Return the batches that have no outcome, in order.
+    """Return the batches without an outcome, in order.
 
-    Left out are those that were opened and have no record, those that have their outcome, and those
-    that were split, for which their pieces stand. Arguments: held: by batches that the sender has,
-    whether they are in flight; those that were split are removed.
+    Batches without records and those with an outcome are left out; those that were split are
+    replaced by their pieces. Arguments: held: the batches that the sender has taken, and whether
+    each counts as in flight; those that were split are removed.
     """
     before = list(incomplete)
     found: Dict[ProducerBatch, None] = {}
@@ -49,10 +50,10 @@ def repair_queues(
     held: Mapping[ProducerBatch, bool],
     is_ordered: bool,
 ) -> Dict[PartitionQueue, None]:
-    """Put each batch where it belongs; return the queues with batches that wait or are open.
+    """Rebuild all partition queues; return those with waiting or open batches.
 
-    Arguments: batches, held: as remaining_batches() leaves them; is_ordered: whether a partition
-    has one batch in flight at a time.
+    Arguments: batches, held: results of remaining_batches(); is_ordered: whether a partition has at
+    most one batch in flight.
     """
     open_batches: Dict[PartitionQueue, ProducerBatch] = {}
     queues: Dict[TopicPartition, PartitionQueue] = {}

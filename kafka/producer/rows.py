@@ -1,8 +1,8 @@
-"""Rows of a table on their way into batches: records with headers and partitions of their own.
+"""Sending of table rows: many records, each with its own headers and partition.
 
-send_many() does not do this, because all of its records share one partition and one list of
-headers. Rows are sorted by where they go; in each partition they keep their order, whatever decided
-about it. Called by :mod:`kafka.spark`, in the thread that writes; programs have send().
+send_many() cannot do this, because all of its records share one partition and one list of headers.
+Rows are grouped by partition; those of one partition keep their order, no matter how it was chosen.
+Called by :mod:`kafka.spark`, in the writing thread; programs use send().
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from kafka.producer.topic_queue import PartitionQueue, TopicQueue
 
 
 class Rows(NamedTuple):
-    """Columns of records; each but the values is None when no record has any.
+    """Columns of records; all except ``values`` are None if no row has such a field.
 
-    A key or value that is None is stored as null, and so is the content of a header.
+    A key, value or header value that is ``None`` is stored as null.
     """
 
     values: Sequence[Optional[bytes]]
@@ -34,7 +34,7 @@ class Rows(NamedTuple):
 
 
 class RowRefusedError(KafkaError):
-    """A row cannot be sent, and so none of the call was. Attributes: index: of the row; reason."""
+    """A row cannot be sent; no row of the call was. Attributes: index: of the row; reason."""
 
     def __init__(self, index: int, reason: Exception) -> None:
         super().__init__('row %d: %s' % (index, reason))
@@ -43,15 +43,16 @@ class RowRefusedError(KafkaError):
 
 
 def send_rows(producer: KafkaProducer, topic: str, rows: Rows) -> FutureRecords:
-    """Send rows to one topic, bytes as they are.
+    """Send rows to one topic, without serializers.
 
-    Rows with a partition go there, those with a key where its hash says, others to any; rows
-    without both are sent in an order of their own.
+    Rows with a partition go there; the partition of the others depends on a hash of the key. For
+    rows without both the accumulator chooses; these keep their order only among themselves.
 
-    Returns: as send_many(). Raises: RowRefusedError for a partition that the topic has not and for
-    what is larger than max_request_size; KafkaTimeoutError when topic or memory are not there
-    within max_block_ms, and what else send_many() raises; IllegalStateError where the producer has
-    serializers, interceptors or a partitioner of the program's, which would not be called.
+    Returns: as send_many(). Raises: RowRefusedError for a partition that the topic does not have
+    and for a row larger than max_request_size; KafkaTimeoutError if the metadata of the topic or
+    memory are not available within max_block_ms; the other errors of send_many(); IllegalStateError
+    if the producer has serializers, interceptors or a partitioner of the program, which would not
+    be called.
     """
     engine = producer.plain_engine()
     deadline = time.monotonic() + engine.max_block
@@ -78,7 +79,7 @@ def send_rows(producer: KafkaProducer, topic: str, rows: Rows) -> FutureRecords:
 def find_partitions(
     engine: ProducerEngine, queue: TopicQueue, wanted: Sequence[Optional[int]], deadline: float
 ) -> None:
-    """Ask once whether a topic has partitions that are not known yet. Raises: RowRefusedError."""
+    """Refresh the metadata once if it lacks some of these partitions. Raises: RowRefusedError."""
     new = {each for each in set(wanted) if each is not None and each not in queue.partitions}
     if new:
         engine.refresh(deadline)
@@ -99,7 +100,7 @@ def _sizes(fields: Sequence[Optional[bytes]]) -> List[int]:
 def _together(
     values: List[int], keys: Optional[List[int]], headers: Optional[Sequence[Headers]]
 ) -> List[int]:
-    """Return the bytes of each row."""
+    """Return the size of each row in bytes."""
     columns = [values] if keys is None else [values, keys]
     if headers is not None:
         columns.append(list(map(header_size, headers)))
@@ -111,7 +112,7 @@ def _together(
 
 
 def too_large(producer: KafkaProducer, topic: str, sizes: List[int]) -> RowRefusedError:
-    """Return what is said of the largest row. Arguments: sizes: bytes of each."""
+    """Return the error for the largest row. Arguments: sizes: bytes of each."""
     largest = max(sizes)
     return RowRefusedError(
         sizes.index(largest),
@@ -128,7 +129,7 @@ def too_large(producer: KafkaProducer, topic: str, sizes: List[int]) -> RowRefus
 
 
 def _sort(many: Many, rows: Rows, sizes: List[int], overhead: int) -> None:
-    """Group the rows by queue. Needs no lock: the queues of known partitions exist."""
+    """Group the rows by queue. Without the lock: the queues of known partitions exist already."""
     queues = _queues(many.topic, rows)
     if queues is None:
         ends = ends_of(sizes, overhead)
@@ -145,7 +146,7 @@ def _sort(many: Many, rows: Rows, sizes: List[int], overhead: int) -> None:
 
 
 def _queues(topic: TopicQueue, rows: Rows) -> Optional[Sequence[Optional[PartitionQueue]]]:
-    """Return where each row goes, None for any; None when all may go anywhere."""
+    """Return the queue of each row, None for any; None if all rows may go to any."""
     by_key: Optional[Sequence[Optional[PartitionQueue]]] = None
     if rows.keys is not None:
         if None in rows.keys:

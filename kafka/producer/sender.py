@@ -1,19 +1,19 @@
-"""The sender of a producer: makes produce requests of the batches that are ready.
+"""Sender: sends the ready batches of a producer in Produce requests.
 
-It runs in turns of the loop, whenever there is news: records, metadata, answers, the end of a
-pause. The accumulator decides when a batch is ready; :mod:`kafka.producer.in_flight_batches`
-carries out what an answer means for a batch; the *state* of the producer, which is
-:mod:`kafka.producer.plain_state` or :mod:`kafka.producer.transaction_state`, decides whether a
-batch may go and numbers it; the pool reaches brokers.
+It runs in turns of the loop after each event: new records, metadata, responses, the end of a pause.
+The accumulator decides when a batch is ready; :mod:`kafka.producer.in_flight_batches` handles the
+responses; the *state* of the producer, :mod:`kafka.producer.plain_state` or
+:mod:`kafka.producer.transaction_state`, decides whether a batch may be sent and numbers it; the
+pool connects to brokers.
 
-For each broker there are several requests in flight, each with at most one batch of a partition.
-Follows KIP-91 (delivery time-out) and KIP-951 (leader hints).
+Several requests may be in flight to each broker, each with at most one batch of a partition.
+Follows KIP-91 (delivery timeout) and KIP-951 (leader discovery from Produce responses).
 
-With acks=0 nothing is answered: a record is done when the system has taken its bytes. Brokers of
-0.9 and 0.10.0 forget requests that they have not begun when a connection is closed. So before a
-producer closes its connections, ``settle()`` sends a request that is answered after the records of
-each connection. Brokers handle the requests of a connection in order: with the answer the records
-are stored.
+With acks=0 there are no responses: a record is done when the operating system has accepted its
+bytes. Brokers of 0.9 and 0.10.0 drop the requests of a closed connection that they have not
+started. Therefore ``settle()`` sends a request with a response on each connection before the
+producer closes it. Brokers process the requests of a connection in order: when the response
+arrives, the records are stored.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# How long the sender pauses after a fault of its own, in seconds.
+# How many seconds the sender pauses after an internal error.
 _PAUSE_AFTER_FAULT = 0.1
 _NEVER_SENT = 'purge() dropped them before they were sent'
 _MAYBE_STORED = 'purge() gave them up when they had been sent; they may be stored'
@@ -61,10 +61,10 @@ _LATEST = -1  # as a timestamp: the end of the log
 
 
 class Sender:
-    """Sends what an accumulator collects.
+    """Sends the batches of an accumulator.
 
-    Arguments: loop, pool: of the producer; state: which kind of producer it is; recorder: gets
-    figures, or None; chance: for the jitter.
+    Arguments: loop, pool: of the producer; state: that of a plain, idempotent or transactional
+    producer; recorder: the metrics, or None; chance: random numbers for jitter.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Sender:
         self._state = state
         self._settings = settings
         self._is_poked = False
-        self._alarm = Alarm(loop, self.poke)  # one does for many pauses
+        self._alarm = Alarm(loop, self.poke)  # one timer for all pauses
         self._in_flight = InFlightBatches(
             loop,
             pool,
@@ -105,13 +105,13 @@ class Sender:
             self._versions,
             self._alarm,
         ).send
-        # Nodes to which a connection is being made.
+        # The tasks that connect to nodes.
         self._connecting: Dict[int, Task[Any]] = {}
         self._stalls = Stalls(settings.availability_timeout)
         self._slow: FrozenSet[int] = frozenset()
-        # Where the round of a node's partitions begins next.
+        # The partition of a node to begin with next (round robin).
         self._turns: Dict[int, int] = {}
-        # By node: the connection that took a request with acks=0 last, and a partition in it.
+        # By node: the connection of the last request with acks=0, and a partition in that request.
         self._unanswered: Dict[int, Tuple[NodeConnection, TopicPartition]] = {}
 
     def __repr__(self) -> str:
@@ -122,28 +122,28 @@ class Sender:
 
     @property
     def in_flight(self) -> int:
-        """How many requests wait for their answers."""
+        """The number of requests without a response."""
         return sum(self._in_flight.requests.values())
 
-    # ------------------------------------------------------------ when it looks
+    # ------------------------------------------------------------ passes
 
     def start(self) -> None:
-        """Begin to send; in a turn of the loop."""
+        """Start sending; called in a turn of the loop."""
         self._pool.cluster.add_listener(self._on_metadata)
         self.poke()
 
     def poke(self) -> None:
-        """Let the sender look again soon; in a turn of the loop."""
+        """Schedule a pass in one of the next turns; called in a turn of the loop."""
         if not self._is_poked:
             self._is_poked = True
             self._loop.call_soon(self.look)
 
     def _on_metadata(self, cluster: ClusterMetadata) -> None:
-        """Look again: partitions without a leader may have one now."""
+        """Schedule a pass: partitions without a leader may have one now."""
         self.poke()
 
     def begin(self, until: float = -math.inf) -> None:
-        """Do as look(), in a turn of a caller that waits; faster for a single outstanding batch.
+        """Make a pass in a turn of a blocked caller, with a fast path for a single batch.
 
         Arguments: until: when the caller stops waiting, in the time of the loop.
         """
@@ -151,23 +151,23 @@ class Sender:
             self._is_poked = False
             try:
                 was_sent = self._send_single(self._loop.time(), until)
-            except Exception:  # as in look(): no caller would see it
+            except Exception:  # as in look(): not an error of the caller
                 log.exception('the sender failed, and looks again')
                 self._in_flight.recover()
                 was_sent = False
             if not was_sent:
                 self.look()
         elif self._accumulator.has_work:
-            # Ctrl-C may have come between a record and the call that was to tell of it.
+            # Ctrl-C may have come between the append of a record and the wake-up.
             self.look()
 
     def look(self) -> None:
-        """Send what may be sent, and schedule the next look."""
+        """Send the batches that may be sent, and schedule the next pass."""
         self._is_poked = False
         try:
             next_at = self._look(self._loop.time())
         except Exception:
-            # A fault here must not end all sending: batches would only time out.
+            # An internal error must not end all sending, or every batch would time out.
             log.exception('the sender failed and goes on')
             self._in_flight.recover()
             next_at = self._loop.time() + _PAUSE_AFTER_FAULT
@@ -175,7 +175,7 @@ class Sender:
             self._alarm.set(next_at)
 
     def _look(self, now: float) -> Optional[float]:
-        """Send what may be sent; return when to look again, None: when poked."""
+        """Send the batches that may be sent; return the time of the next pass, or None."""
         self._drop_unsent()
         cluster = self._pool.cluster
         plan: ReadyCheckResult = self._accumulator.ready(now, cluster.leader_for_partition)
@@ -193,7 +193,7 @@ class Sender:
         return min(plan.next_at, slow_at)
 
     def _avoid_slow(self, plan: ReadyCheckResult, now: float) -> Optional[float]:
-        """Avoid the partitions of slow brokers (KIP-794); return when to look again."""
+        """Avoid the partitions of slow brokers (KIP-794); return the time of the next check."""
         slow, ask_at = self._stalls.slow(plan.by_node, now)
         if slow or self._slow:
             self._slow = slow
@@ -201,7 +201,7 @@ class Sender:
         return ask_at
 
     def _drop_unsent(self) -> None:
-        """Fail the batches that an aborted or failed transaction has left unsent."""
+        """Fail the unsent batches of an aborted or failed transaction."""
         error = self._state.take_unsent_error()
         if error is None:
             return
@@ -209,9 +209,10 @@ class Sender:
             self._in_flight.give_up(batch, error)
 
     def purge(self, in_queue: bool, in_flight: bool) -> None:
-        """Give up batches that wait to be sent, also again, those on the wire, or both.
+        """Fail batches that wait to be sent (again), those in flight, or both.
 
-        In a turn of the loop. A batch that was sent before may be stored, as after a time-out.
+        Called in a turn of the loop. A batch that was sent before may be stored, as after a
+        timeout.
         """
         batches: List[ProducerBatch] = []
         if in_queue:
@@ -230,12 +231,12 @@ class Sender:
         self.poke()
 
     def abort(self, error: KafkaError) -> int:
-        """Fail all records without an outcome; return how many they are.
+        """Fail all records without an outcome; return their number.
 
-        To be called when no more turns are run.
+        To be called when the loop does not run any more.
         """
         accumulator = self._accumulator
-        accumulator.remove_waiting(lambda batch: True)  # which closes them
+        accumulator.remove_waiting(lambda batch: True)  # closes them, so that they can fail
         lost = 0
         for batch in accumulator.incomplete:
             if not batch.is_done:
@@ -250,7 +251,7 @@ class Sender:
     # ------------------------------------------------------------ one broker
 
     def _serve(self, node: int, queues: List[PartitionQueue], now: float) -> None:
-        """Send requests to a broker as long as it may have more."""
+        """Send requests to a broker, up to its maximum in flight."""
         try:
             link = self._pool.link(node)
         except UnknownBrokerIdError:
@@ -273,7 +274,7 @@ class Sender:
             batches: List[ProducerBatch] = []
             try:
                 self._fill(node, queues, version, now, batches)
-                self._stalls.moved(node)  # or it is not the broker that keeps them
+                self._stalls.moved(node)  # also without batches: then the broker is not the cause
                 if not batches:
                     return
                 request = produce_request(
@@ -293,7 +294,7 @@ class Sender:
         return True
 
     def _refuse(self, queues: Sequence[PartitionQueue], error: KafkaError) -> None:
-        """Fail the batches of queues that a broker is too old for."""
+        """Fail the batches of queues whose leader is too old."""
         places = {queue.topic_partition for queue in queues}
         for batch in self._accumulator.remove_waiting(lambda b: b.topic_partition in places):
             self._in_flight.give_up(batch, error)
@@ -319,9 +320,10 @@ class Sender:
         now: float,
         taken: List[ProducerBatch],
     ) -> None:
-        """Take the next batch of each queue, as many as fit into a request, encoded.
+        """Take and encode the next batch of each queue, as many as fit into a request.
 
-        Queues that have no more are removed from the list. Arguments: taken: gets the batches.
+        Queues without further batches are removed from the list. Arguments: taken: the list to
+        which the batches are added.
         """
         accumulator, state = self._accumulator, self._state
         magic = magic_of(version)
@@ -336,10 +338,10 @@ class Sender:
                 left.append(queue)
                 continue
             taken_batch = accumulator.take(queue)
-            if taken_batch is None:  # another thread kept the lock, which wakes no sender
+            if taken_batch is None:  # another thread has kept the lock; its release wakes no sender
                 self.poke()
                 continue
-            taken.append(taken_batch)  # before it is prepared: that may fail in the middle
+            taken.append(taken_batch)  # before prepare(), which may raise
             if self._in_flight.prepare(taken_batch, magic, now):
                 room -= taken_batch.size
             else:
@@ -359,7 +361,7 @@ class Sender:
         version: int,
         batches: List[ProducerBatch],
     ) -> None:
-        """Send a request; each of its batches is told what became of it."""
+        """Send a request; InFlightBatches.on_response() handles the response."""
         answered = partial(self._in_flight.on_response, node, self._loop.time(), request, batches)
         self._in_flight.requests[node] = self._in_flight.requests.get(node, 0) + 1
         if self._settings.acks:
@@ -383,7 +385,7 @@ class Sender:
             await link.send(request, version=version)
         except KafkaError as error:
             answered(None, error)
-        except Exception as error:  # a fault of this package
+        except Exception as error:  # an internal error of this package
             log.exception('a produce request failed')
             answered(None, KafkaError('sending failed: %r' % error))
         else:
@@ -391,7 +393,7 @@ class Sender:
             answered(None, None)
 
     async def settle(self) -> None:
-        """Return when brokers have handled what was sent with acks=0, or cannot be asked."""
+        """Return when brokers have processed the requests of acks=0, or cannot be reached."""
         asked = [
             self._loop.spawn(self._ask(node, link, *partition))
             for node, (link, partition) in self._unanswered.items()
@@ -402,7 +404,7 @@ class Sender:
             await answer
 
     async def _ask(self, node: int, link: NodeConnection, topic: Any, partition: int) -> None:
-        """Ask a broker where a log ends: all releases answer that, and it changes nothing."""
+        """Send ListOffsets for one partition: all releases support it, and it changes nothing."""
         wanted = [ListOffsetsPartition(partition_index=partition, timestamp=_LATEST)]
         topics = [ListOffsetsTopic(name=topic, partitions=wanted)]
         try:

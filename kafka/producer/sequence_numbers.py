@@ -1,24 +1,24 @@
-"""Sequence numbers of an idempotent producer: which batch may go next, and what an answer means.
+"""Sequence numbers of an idempotent producer: which batch may be sent next, and error handling.
 
-Keeps, for each partition, the batches that have a number and no final answer yet, and the last
-number that was acknowledged; renumbers them under a new epoch (KIP-98, KIP-360) by ``restamp()``.
+For each partition, Sequences has the numbered batches without a final response, and the last
+acknowledged number; under a new epoch (KIP-98, KIP-360) batches are renumbered by ``restamp()``.
 Used by :mod:`kafka.producer.transaction_state`, which decides what an error does to a transaction.
-The error codes that are judged here are the rows with ``SEQUENCE`` of
-:mod:`kafka.producer.produce_errors`. Pure.
+Handles the error codes with ``SEQUENCE`` in :mod:`kafka.producer.produce_errors`. Pure.
 
-Five rules keep each record stored once and in order:
+Five rules make sure that each record is stored once and in order:
 
-*   A batch keeps its number as long as it may be anywhere but here. Only when nothing of its
-    partition is on the wire are the batches of that partition renumbered.
-*   While a batch of a partition is tried again nothing new is sent there, and of the others only
-    the one with the lowest number.
-*   After a batch was given up whose fate is unknown, nothing new is sent in its partition until all
-    that are numbered are answered. Then either the broker had it, or a new epoch begins.
-*   No more batches than the broker remembers go beyond the first that has no answer: of a later one
-    it could not tell any more that it has it.
-*   The first batch of an epoch goes alone. Brokers from 2.5 on let a producer that they do not know
-    begin at any number: the first batch is refused for a moment, the second, with number 1, is
-    taken, and the first never can be. Only in transactions of version 2 they insist on 0.
+*   A batch keeps its number as long as a broker may have stored it, or may still receive it. The
+    batches of a partition are renumbered only when none of them is in flight.
+*   While a batch of a partition is retried, no new batch is sent there, and of the numbered ones
+    only the one with the lowest number.
+*   After a batch of unknown outcome was given up, no new batch is sent in its partition until all
+    numbered ones are answered. Then either the broker has stored it, or a new epoch begins.
+*   Beyond the first unanswered batch there are no more batches than the broker remembers: it could
+    not recognise a duplicate of an older one.
+*   The first batch of an epoch is sent alone. Brokers from 2.5 on accept any first number of a
+    producer that they do not know: if the first batch fails with a retriable error, and the second
+    one, with number 1, is accepted, the first never can be. Only in transactions of version 2 do
+    brokers require 0.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from kafka.structs import TopicPartition
 
 
 class Batch(Protocol):
-    """What is numbered; kafka.producer.producer_batch has the real one."""
+    """The interface of a numbered batch; implemented by ProducerBatch."""
 
     @property
     def topic_partition(self) -> TopicPartition:
-        """Where it goes."""
+        """Its destination."""
 
     @property
     def record_count(self) -> int:
-        """How many numbers it takes."""
+        """The number of its records, which is that of its sequence numbers."""
 
     def restamp(
         self,
@@ -49,12 +49,12 @@ class Batch(Protocol):
         base_sequence: int,
         is_transactional: bool,
     ) -> None:
-        """Carry these numbers from now on."""
+        """Set producer id, epoch and sequence number; also after it was encoded."""
 
 
 SEQUENCES = 2**31
 LAST_EPOCH = 2**15 - 1
-#: So many batches of a partition brokers remember from 1.0 on; 0.11 remembers one.
+#: How many batches of a producer brokers from 1.0 on remember in each partition; 0.11: one.
 MOST_IN_FLIGHT = 5
 
 INVALID_EPOCH = 47
@@ -62,27 +62,27 @@ UNKNOWN_PRODUCER = 59
 
 
 def place_of(topic_partition: TopicPartition) -> str:
-    """Return topic and partition for texts."""
+    """Return topic and partition, for messages."""
     return '%s-%d' % (str(topic_partition[0]), topic_partition[1])
 
 
 def where(batch: Batch) -> str:
-    """Return the place of a batch for texts."""
+    """Return topic and partition of a batch, for messages."""
     return place_of(batch.topic_partition)
 
 
 def advance(sequence: int, count: int) -> int:
-    """Return the number that many records later; after 2 ** 31 - 1 comes 0."""
+    """Return the sequence number ``count`` records later; after 2 ** 31 - 1 comes 0."""
     return (sequence + count) % SEQUENCES
 
 
 def is_after(sequence: int, other: int) -> bool:
-    """Tell whether a number is later than another of about the same time."""
+    """Return True if a number is later than another one, in modular arithmetic."""
     return 0 < (sequence - other) % SEQUENCES < SEQUENCES // 2
 
 
 class Identity(NamedTuple):
-    """A producer id and the epoch of it."""
+    """A producer id and its epoch."""
 
     producer_id: int = -1
     epoch: int = -1
@@ -92,13 +92,13 @@ NOBODY = Identity()
 
 
 class _Numbered:
-    """A batch with a number.
+    """A batch with a sequence number.
 
-    is_on_wire: sent, and neither answered nor lost; is_retried: was sent before and has to go
-    again; may_be_stored: the outcome of an earlier try is unknown; is_given_up: its futures have
-    failed, and only its fate is still of interest; moves_up: numbers before its own are missing at
-    the broker, so that it is not stored and will get others; place: among the batches of its
-    partition, counted.
+    is_on_wire: sent, and neither answered nor lost; is_retried: was sent before and has to be sent
+    again; may_be_stored: the outcome of an earlier attempt is unknown; is_given_up: its futures
+    have failed, and only the outcome at the broker is still awaited; moves_up: earlier numbers are
+    missing at the broker, so that it is not stored and will be renumbered; place: its position
+    among all batches of its partition.
     """
 
     __slots__ = (
@@ -131,14 +131,15 @@ class _Numbered:
 
 
 class _Partition:
-    """The numbers of one partition.
+    """The sequence numbers of one partition.
 
-    identity: under which they count; outstanding: in the order of their numbers; unresolved:
-    whether batches were given up whose fate is not known yet; renumbers: whether numbers are
-    missing at the broker, so that the batches after them get others as soon as that is possible;
-    raises: whether in a new epoch.
+    identity: producer id and epoch of the numbers; outstanding: batches without a final response,
+    in the order of their numbers; unresolved: whether batches with an unknown outcome were given
+    up; renumbers: whether numbers are missing at the broker, so that later batches are renumbered
+    as soon as possible; raises: whether that needs a new epoch.
 
-    There is one for each partition that was ever sent to: the broker knows what came last as long.
+    Kept for each partition that was ever written to, because the broker remembers the last number,
+    too.
     """
 
     __slots__ = (
@@ -155,11 +156,11 @@ class _Partition:
 
     def __init__(self, identity: Identity) -> None:
         self.outstanding: List[_Numbered] = []
-        self.batches = 0  # so many were numbered
+        self.batches = 0  # the number of batches that were numbered
         self.restart(identity)
 
     def restart(self, identity: Identity) -> None:
-        """Begin at 0 under an identity."""
+        """Restart the numbers at 0 under an identity."""
         self.identity = identity
         self.next_sequence = 0
         self.last_acknowledged = -1
@@ -175,22 +176,22 @@ class _Partition:
 
     @property
     def is_on_wire(self) -> bool:
-        """Whether anything is."""
+        """Whether any batch is in flight."""
         return any(each.is_on_wire for each in self.outstanding)
 
     @property
     def retries(self) -> bool:
-        """Whether anything has to go again, or has gone again."""
+        """Whether any outstanding batch is retried."""
         return any(each.is_retried for each in self.outstanding)
 
     def miss(self, place: int) -> None:
-        """Note that all outstanding batches from a place on are not stored and have to move up."""
+        """Note that the outstanding batches from a place on are not stored; renumber them later."""
         self.renumbers = True
         for each in self.outstanding[place:]:
             each.moves_up = True
 
     def renumber(self, start: int, is_transactional: bool) -> None:
-        """Give all outstanding batches numbers from a start on, in the same order."""
+        """Renumber all outstanding batches from ``start`` on, in the same order."""
         for each in self.outstanding:
             each.base = start
             each.moves_up = each.may_be_stored = False
@@ -200,16 +201,16 @@ class _Partition:
 
 
 class Sequences:
-    """The numbers of one producer, in all partitions.
+    """The sequence numbers of one producer, in all partitions.
 
-    Arguments: is_transactional: whether a new epoch comes from the coordinator, at the end of a
-        transaction, and never from here.
+    Arguments: is_transactional: whether a new epoch comes only from the coordinator, at the end of
+        a transaction.
 
-    Attributes: identity: under which new batches go, NOBODY until there is one; most_in_flight: so
-    many batches per partition brokers remember; begins_at_zero: whether brokers insist that an
-    epoch begins at 0; needs_identity: whether a new producer id has to be asked for before
-    everything can go on; needs_epoch: whether numbers are missing that only the end of the
-    transaction and a new epoch make good.
+    Attributes: identity: producer id and epoch of new batches, ``NOBODY`` before there is one;
+    most_in_flight: the number of batches per partition that brokers remember; begins_at_zero:
+    whether brokers require 0 as the first number of an epoch; needs_identity: whether a new
+    producer id is required before all batches can be sent; needs_epoch: whether numbers are
+    missing, so that the transaction has to end and a new epoch is required.
     """
 
     def __init__(self, is_transactional: bool) -> None:
@@ -229,19 +230,19 @@ class Sequences:
             len(self._numbered),
         )
 
-    # ------------------------------------------------------------ the identity of the producer
+    # ------------------------------------------------------------ producer id and epoch
 
     def begin(self, identity: Identity) -> None:
-        """Go on under another identity: partitions with nothing under way at once, others later."""
+        """Switch to another identity; partitions with batches in flight follow later."""
         self.identity = identity
         self.needs_identity = self.needs_epoch = False
         for partition in list(self._partitions.values()):
             self._settle(partition)
 
     def restart(self, identity: Identity) -> None:
-        """Forget all numbers and begin at 0 everywhere (a new epoch of a transactional id).
+        """Forget all numbers and restart at 0 (a new epoch of a transactional id).
 
-        Raises IllegalStateError while batches are under way.
+        Raises IllegalStateError while batches are outstanding.
         """
         if self._numbered:
             raise IllegalStateError(
@@ -251,35 +252,35 @@ class Sequences:
         self.begin(identity)
 
     def forget_identity(self) -> None:
-        """Drop the identity; no batch goes until there is a new one."""
+        """Drop the identity; no batch may be sent before there is a new one."""
         self.identity = NOBODY
         self.needs_identity = True
 
     # ------------------------------------------------------------ before sending
 
     def is_numbered(self, batch: Batch) -> bool:
-        """Tell whether a batch has a number, so that it may have left at least once."""
+        """Return True if a batch has a number, so that it may have been sent."""
         return id(batch) in self._numbered
 
     def is_on_wire(self, batch: Batch) -> bool:
-        """Tell whether a batch was sent and is neither answered nor lost."""
+        """Return True if a batch was sent and is neither answered nor lost."""
         numbered = self._numbered.get(id(batch))
         return numbered is not None and numbered.is_on_wire
 
     @property
     def has_outstanding(self) -> bool:
-        """Whether any numbered batch still lacks its final answer."""
+        """Whether any numbered batch has no final response yet."""
         return bool(self._numbered)
 
     def any_partition(self) -> Optional[TopicPartition]:
-        """Return one that was written to under the present identity, None if there is none."""
+        """Return a partition that was written to under the current identity, or None."""
         for topic_partition, partition in self._partitions.items():
             if partition.identity == self.identity and partition.last_acknowledged >= 0:
                 return topic_partition
         return None
 
     def may_send(self, batch: Batch) -> bool:
-        """Tell whether a batch may go now, without a gap and without overtaking another."""
+        """Return True if a batch may be sent now, without a gap and without overtaking another."""
         partition = self._partitions.get(batch.topic_partition)
         if self.identity == NOBODY or self.needs_identity and partition is None:
             return False
@@ -302,9 +303,9 @@ class Sequences:
         )
 
     def stamp(self, batch: Batch) -> None:
-        """Number a batch that goes on the wire now; one that has a number keeps it.
+        """Number a batch that is sent now; one that has a number keeps it.
 
-        Raises IllegalStateError if it may not go.
+        Raises IllegalStateError if it may not be sent.
         """
         if not self.may_send(batch):
             raise IllegalStateError('a batch for %s may not go now' % where(batch))
@@ -324,15 +325,15 @@ class Sequences:
         self._numbered[id(batch)] = numbered
         batch.restamp(*partition.identity, numbered.base, self._is_transactional)
 
-    # ------------------------------------------------------------ what became of a batch
+    # ------------------------------------------------------------ outcomes
 
     def was_given_up(self, batch: Batch) -> bool:
-        """Tell whether the futures of a batch have failed while it was on the wire."""
+        """Return True if the futures of a batch have failed while it was in flight."""
         numbered = self._numbered.get(id(batch))
         return numbered is not None and numbered.is_given_up
 
     def on_stored(self, batch: Batch, base_offset: int) -> None:
-        """Note that the broker has a batch."""
+        """Note that the broker has stored a batch."""
         partition, numbered = self._answered(batch)
         if partition.last_acknowledged < 0 or is_after(numbered.last, partition.last_acknowledged):
             partition.last_acknowledged = numbered.last
@@ -341,18 +342,18 @@ class Sequences:
         self._remove(partition, numbered)
 
     def may_be_stored(self, batch: Batch) -> bool:
-        """Tell whether an earlier try of a numbered batch may have arrived."""
+        """Return True if an earlier attempt of a numbered batch may be stored."""
         return self._numbered[id(batch)].may_be_stored
 
     def is_missing(self, batch: Batch) -> bool:
-        """Tell whether it is certain that the broker has no try of a numbered batch."""
+        """Return True if it is certain that a numbered batch is not stored."""
         numbered = self._numbered[id(batch)]
         return numbered.moves_up and not numbered.is_on_wire
 
     def on_retry(self, batch: Batch, may_be_stored: bool) -> None:
-        """Note that a batch has to go again, or was given up meanwhile and is off the wire now.
+        """Note that a batch has to be retried, or was given up while it was in flight.
 
-        Arguments: may_be_stored: whether the broker may have it in spite of that.
+        Arguments: may_be_stored: whether the broker may have stored it all the same.
         """
         partition, numbered = self._answered(batch)
         numbered.may_be_stored = numbered.may_be_stored or may_be_stored
@@ -363,9 +364,9 @@ class Sequences:
         self._settle(partition)
 
     def on_refused(self, batch: Batch) -> None:
-        """Note that the broker has refused a batch for good: its numbers are missing.
+        """Note that the broker has finally rejected a batch, so that its numbers are missing.
 
-        Others after it move up: in a new epoch (KIP-360), or, in a transaction, in the same one.
+        Later batches are renumbered: in a new epoch (KIP-360), or, in a transaction, in the same.
         """
         partition, numbered = self._answered(batch)
         partition.miss(partition.outstanding.index(numbered))
@@ -376,7 +377,7 @@ class Sequences:
         """Note that the futures of a batch have failed, though it may be stored."""
         numbered = self._numbered.get(id(batch))
         if numbered is None or numbered.is_given_up:
-            return  # it has never left
+            return  # never sent, or given up before
         partition = self._partitions[batch.topic_partition]
         numbered.is_given_up = True
         if numbered.is_on_wire or not numbered.moves_up:
@@ -385,16 +386,16 @@ class Sequences:
             self._remove(partition, numbered)
 
     def on_split(self, batch: Batch, pieces: Sequence[Batch]) -> None:
-        """Let the pieces of a batch that was refused as too large take over its numbers, in order.
+        """Assign the numbers of a batch that was rejected as too large to its pieces, in order.
 
-        May be called again after an exception. Raises IllegalStateError if they are not as many
-        records as it was.
+        May be called again after an exception. Raises IllegalStateError if the pieces have another
+        number of records than the batch.
         """
         known = self._numbered
         if pieces and id(batch) not in known and all(id(piece) in known for piece in pieces):
             return
         partition, numbered = self._answered(batch)
-        numbered.is_on_wire = True  # as far as another call is concerned, until this one is done
+        numbered.is_on_wire = True  # so that a repeated call passes _answered()
         if sum(piece.record_count for piece in pieces) != numbered.count:
             raise IllegalStateError('the pieces of a batch are not all of it')
         place = partition.outstanding.index(numbered)
@@ -415,27 +416,27 @@ class Sequences:
     # ------------------------------------------------------------ codes 45, 47 and 59
 
     def judge(self, batch: Batch, response: PartitionProduceResponse) -> ProduceReaction:
-        """Return what a code about sequences means now: RETRY, FAIL or ABORTABLE (E 2.3).
+        """Return the reaction to error code 45, 47 or 59: RETRY, FAIL or ABORTABLE.
 
-        Changes how the partition goes on; the batch itself is still to be reported by on_retry() or
-        on_refused(). In a transaction ABORTABLE comes with ``needs_epoch``.
+        Updates the state of the partition; the caller still has to report the batch by on_retry()
+        or on_refused(). ABORTABLE, in a transaction, sets ``needs_epoch``.
         """
         numbered = self._numbered[id(batch)]
         partition = self._partitions[batch.topic_partition]
         if response.error_code == INVALID_EPOCH:
             return self._broken() if self._is_transactional else ProduceReaction.FAIL
         if numbered.moves_up or numbered is not partition.outstanding[0]:
-            return ProduceReaction.RETRY  # because of another one
+            return ProduceReaction.RETRY  # an earlier batch is the cause
         if response.error_code == UNKNOWN_PRODUCER:
             return self._judge_forgotten(partition, response.log_start_offset)
-        # All before it are acknowledged, or were given up and have not arrived.
+        # All earlier batches are acknowledged, or were given up and have not arrived.
         return self._judge_gap(partition)
 
     def _judge_forgotten(self, partition: _Partition, log_start_offset: int) -> ProduceReaction:
         if log_start_offset < 0:
-            return ProduceReaction.RETRY  # this version cannot say; KIP-360 came with later ones
+            return ProduceReaction.RETRY  # absent before the versions of KIP-360
         if self._is_transactional and partition.last_offset < log_start_offset:
-            # All that the producer wrote has been deleted, and with it the memory of its numbers.
+            # All records of the producer have been deleted, and with them its state at the broker.
             partition.miss(0)
             partition.last_acknowledged = -1
             return ProduceReaction.RETRY
@@ -452,7 +453,7 @@ class Sequences:
         self.needs_epoch = True
         return ProduceReaction.ABORTABLE
 
-    # ------------------------------------------------------------ inside
+    # ------------------------------------------------------------ helpers
 
     def _answered(self, batch: Batch) -> Tuple[_Partition, _Numbered]:
         numbered = self._numbered.get(id(batch))
@@ -469,15 +470,15 @@ class Sequences:
         self._settle(partition)
 
     def _settle(self, partition: _Partition) -> None:
-        """Do what has to wait until nothing of a partition is on the wire.
+        """Renumber the batches of a partition if necessary, once none of them is in flight.
 
-        What is before missing numbers may be stored, so that it has to be known to be first.
+        Batches before the missing numbers may be stored, so their outcome must be known first.
         """
         if partition.is_on_wire:
             return
         if partition.unresolved and not partition.outstanding:
             if partition.follows == partition.next_sequence:
-                partition.unresolved = False  # it had arrived
+                partition.unresolved = False  # the last batch was stored
             elif self._is_transactional:
                 self.needs_epoch = True
             else:
@@ -496,7 +497,7 @@ class Sequences:
             partition.renumber(partition.follows, self._is_transactional)
 
     def _raise_epoch(self, partition: _Partition) -> None:
-        """Restart a partition under a later identity, which another partition may have made."""
+        """Restart a partition in a new epoch, which another partition may have begun already."""
         if partition.identity == self.identity:
             if self.identity.epoch >= LAST_EPOCH:
                 self.needs_identity = True

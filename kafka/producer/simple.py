@@ -1,4 +1,4 @@
-"""The producer of 0.9.5 that takes the partitions of a topic in turn."""
+"""SimpleProducer: the producer of 0.9.5 that uses the partitions of a topic in turn."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class SimpleProducer(Producer):
         return next(self.partition_cycles[topic])
 
     def _load_topic(self, topic: Any) -> None:
-        """Load the metadata of a new topic; with a client of 1.x, wait until it is there."""
+        """Load the metadata of a new topic; with a client of 1.x, wait until the topic exists."""
         if takes_names_as_given(self.client):
             self.client.ensure_topic_exists(topic)
         else:
@@ -46,16 +46,16 @@ class SimpleProducer(Producer):
         (kafka.util.set_text_mode).
         Returns: a list with one ProduceResponse; empty with req_acks=0 or without messages.
         Raises: TypeError naming the argument of a wrong type; UnknownTopicOrPartitionError or
-        LeaderNotAvailableError for a topic that is not there (yet); otherwise as Producer.
+        LeaderNotAvailableError for a topic that does not exist (yet); otherwise as Producer.
         """
         topic = name_for(self.client, topic)
         msg, _ = self._as_bytes(msg, None)
         partition = self._next_partition(topic)
         if type(self)._send_messages is _SEND_MESSAGES and '_send_messages' not in vars(self):
-            # What it does, but for checking again: benchmarks/simple.py --only produce.
+            # As _send_messages(), without repeated checks: benchmarks/simple.py --only produce.
             return self._send_checked(topic, whole_number(partition, 'partition'), msg, None)
         return self._send_messages(topic, partition, *msg)
 
 
-# What need not be called, unless a program has put its own in the place.
+# To detect whether a program has replaced the method; only then it has to be called.
 _SEND_MESSAGES = Producer._send_messages

@@ -1,12 +1,12 @@
 """Fast path for a single outstanding batch: the thread blocked in get() sends it.
 
-A program that sends a record and waits for it, one after the other, pays for each record what a
-busy program pays for hundreds: a look at all queues, a request built of objects, an answer decoded
-into objects. Where one open batch is all that is outstanding, its leader is connected and idle, and
-the request to that partition was prepared before, none of this is needed. In all other cases
-``send()`` returns False, and :class:`kafka.producer.sender.Sender` sends in the ordinary way.
-Answers with an error are handled in the ordinary way too. Runs in turns of the loop.
-benchmarks/one_in_flight.py has the figures.
+A program that sends one record at a time and waits for it pays for each record what a busy program
+pays for hundreds: a check of all queues, a request built from objects, a response decoded into
+objects. This is not needed if a single open batch is outstanding, its leader is connected and idle,
+and the request to that partition is prepared. In all other cases ``send()`` returns False, and
+:class:`kafka.producer.sender.Sender` sends the batch in the ordinary way. Error responses are
+handled in the ordinary way too. Runs in turns of the loop. benchmarks/one_in_flight.py has the
+figures.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ log = logging.getLogger('kafka.producer.sender')
 
 
 class PreparedProduce(NamedTuple):
-    """The request to one partition, in the version that its leader takes.
+    """The prepared request to one partition, in the version for its leader.
 
-    session: of the connection that it is for; states: cluster.partition_states when it was made,
-    another object after each change of the metadata.
+    session: of the connection; states: cluster.partition_states when it was made, which is another
+    object after each change of the metadata.
     """
 
     template: ProduceTemplate
@@ -52,10 +52,10 @@ class PreparedProduce(NamedTuple):
 
 
 class SingleBatchPath:
-    """Sends a batch that is all that is outstanding.
+    """Sends a batch that is the only outstanding one.
 
-    Arguments: loop, pool, accumulator, state, settings: as of the Sender; versions: of Produce, by
-    node; alarm: makes the sender look, for the delivery time-out.
+    Arguments: loop, pool, accumulator, state, settings: those of the Sender; versions: of Produce,
+    by node; alarm: starts a pass of the sender, for the delivery timeout.
     """
 
     def __init__(
@@ -79,10 +79,10 @@ class SingleBatchPath:
         self._alarm = alarm
 
     def send(self, now: float, until: float) -> bool:
-        """Send the batch that is all that is outstanding, and sleep until it is answered.
+        """Send the only outstanding batch, and block until its response.
 
-        Arguments: until: when to sleep no longer, in the time of the loop.
-        Returns: False if more is outstanding, or the batch cannot go this way.
+        Arguments: until: when to stop blocking, in the time of the loop.
+        Returns: False if more is outstanding, or the batch cannot be sent by the fast path.
         """
         accumulator, state, settings = self._accumulator, self._state, self._settings
         in_flight = self._in_flight
@@ -121,7 +121,7 @@ class SingleBatchPath:
                 settings.request_timeout,
                 until if until < late_at else late_at,
             )
-        except Exception as error:  # a fault of this package that no caller would see
+        except Exception as error:  # an internal error, not one of the blocked caller
             log.exception('a produce request failed')
             if batch.state is not BatchState.IN_FLIGHT:
                 answer.sent()
@@ -133,7 +133,7 @@ class SingleBatchPath:
         return True
 
     def _prepare(self, queue: PartitionQueue) -> Optional[PreparedProduce]:
-        """Prepare the request to a partition; None if its leader is not connected, or too old."""
+        """Return the request to a partition; None if its leader is not connected, or too old."""
         settings, cluster = self._settings, self._pool.cluster
         states, leader = (
             cluster.partition_states,
@@ -151,7 +151,7 @@ class SingleBatchPath:
                 return None
             wanted, have_ids = self._state.produce_versions, topic_id != ZERO_UUID
             version = self._versions.choose(leader, session.versions.ranges, wanted, have_ids)
-        except KafkaError:  # the sender meets it too, and reports it
+        except KafkaError:  # the sender gets it too, and reports it
             return None
         if version < FIRST_VERSION:
             return None
@@ -168,7 +168,7 @@ class SingleBatchPath:
 
 
 class SingleBatchAnswer:
-    """The answer to one batch that was sent alone, where send() has not read it itself."""
+    """The handler of the response to a batch of the fast path, if send() has not read it itself."""
 
     __slots__ = ('_batch', '_in_flight', '_loop', '_prepared', '_sent_at')
 
@@ -187,23 +187,23 @@ class SingleBatchAnswer:
         self._sent_at = sent_at
 
     def sent(self) -> None:
-        """Note that the batch is on the wire."""
+        """Note that the batch was sent."""
         self._in_flight.requests[self._prepared.node] = 1
         self._in_flight.launch(self._batch, self._sent_at)
 
     def take(self, stored: Stored) -> None:
-        """Take the answer that was expected: the batch is stored."""
+        """Handle the expected response: the batch is stored."""
         prepared = self._prepared
         self._in_flight.on_stored(
             prepared.node, self._sent_at, prepared.link.last_used, self._batch, stored
         )
 
     def wake(self, response: ProduceResponse) -> None:
-        """Take another answer, as the sender does, in a later turn."""
+        """Handle any other response, as the sender does, in a later turn."""
         self._later(response, None)
 
     def fail(self, error: KafkaError) -> None:
-        """Take the error in place of an answer, as the sender does, in a later turn."""
+        """Handle an error without response, as the sender does, in a later turn."""
         self._later(None, error)
 
     def _later(self, response: Optional[ProduceResponse], error: Optional[KafkaError]) -> None:

@@ -1,7 +1,8 @@
-"""Brokers that do not take the batches that are ready for them, so that records go elsewhere.
+"""Stalls: detection of brokers to which ready batches cannot be sent (KIP-794).
 
-Used by the sender. Notes since when a batch could not be sent to a broker, and tells which brokers
-have exceeded partitioner_availability_timeout_ms (KIP-794). Pure.
+Used by the sender, which avoids the partitions of these brokers. Notes since when a ready batch
+could not be sent to a broker, and returns the brokers that have exceeded
+partitioner_availability_timeout_ms. Pure.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Collection, Dict, FrozenSet, Optional, Tuple
 
 
 class Stalls:
-    """The brokers that do not take ready batches. Arguments: limit: seconds; 0: none is slow."""
+    """The brokers with unsent ready batches. Arguments: limit: seconds; 0 to disable."""
 
     def __init__(self, limit: float) -> None:
         self._limit = limit
@@ -29,9 +30,10 @@ class Stalls:
         self._since.pop(node, None)
 
     def slow(self, wanted: Collection[int], now: float) -> Tuple[FrozenSet[int], Optional[float]]:
-        """Return the brokers that are too slow, and when to ask again at the latest.
+        """Return the brokers that are too slow, and the time of the next check, or None.
 
-        Arguments: wanted: the brokers that have ready batches; the others are forgotten.
+        Arguments: wanted: the brokers with ready batches; the others are forgotten; now: monotonic
+        seconds.
         """
         if not self._since:
             return frozenset(), None

@@ -1,8 +1,8 @@
-"""The records of one topic that wait to be sent: a queue of batches for each partition.
+"""TopicQueue and PartitionQueue: the batches of a topic that wait to be sent, by partition.
 
-Chooses the partition of a record where the program does not, and has the box of values that are
-sent without a future. Belongs to the accumulator, whose lock guards all of it; what is read without
-the lock says so.
+A TopicQueue also chooses the partition of records without partition, and has the box of values sent
+without a future. Used by the accumulator, whose lock guards everything here; attributes that are
+read without the lock are marked.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def _never(condition: Callable[[], bool], timeout: Optional[float]) -> bool:
     return condition()
 
 
-#: Stands in where no batch is open: it has no room, which saves a test for None.
+#: The open batch of a queue without one: it has no room, so that no test for None is needed.
 NO_BATCH = ProducerBatch(TopicPartition('', 0), 0.0, -1, _never)
 NO_BATCH.state = BatchState.CLOSED
 
@@ -29,9 +29,9 @@ NO_BATCH.state = BatchState.CLOSED
 class PartitionQueue:
     """The batches of one partition, the oldest first.
 
-    Attributes: waiting: closed batches; open: the one that takes records, or NO_BATCH; in_flight:
-    how many are on the wire; muted: nothing may be sent before the one in flight is answered;
-    prepared: the request of :mod:`kafka.producer.single_batch_path`, or None.
+    Attributes: waiting: closed batches; open: the one that accepts records, or NO_BATCH; in_flight:
+    the number of batches in flight; muted: whether the one in flight must be answered before the
+    next is sent; prepared: the request of :mod:`kafka.producer.single_batch_path`, or None.
     """
 
     __slots__ = ('in_flight', 'muted', 'open', 'prepared', 'topic_partition', 'waiting')
@@ -54,7 +54,7 @@ class PartitionQueue:
         )
 
     def put_back(self, batch: ProducerBatch) -> None:
-        """Queue a batch again, in the order in which they were opened."""
+        """Queue a batch again, in the order in which batches were opened."""
         waiting = self.waiting
         place = 0
         while place < len(waiting) and waiting[place].number < batch.number:
@@ -67,15 +67,15 @@ class TopicQueue:
 
     Arguments: topic; sticky: chooses the partition of records without key.
 
-    Attributes: partitions; avoided: those whose brokers are slow; ratio: compressed size of the
-    last batches to that of their records;
-    batch: the open batch for records without key, or NO_BATCH (read without the lock); box: values
-    sent without a future, not yet in a batch; box_until: monotonic seconds, when it has to be
-    emptied (read without the lock, as is box); most_boxed, boxed_size: how many values it takes,
-    and how many bytes of each; box_time: the timestamp (ms) of what is in it;
-    is_watched: whether the sender is going to empty it; by_key: the queue of each key; is_used:
-    whether anything was new since the last forget_idle(); idle_since: when that first found nothing
-    new; is_forgotten: whether it is out of the accumulator's table.
+    Attributes: partitions; avoided: those whose brokers are slow; ratio: the compression ratio of
+    recent batches; batch: the open batch for records without key, or NO_BATCH (read without the
+    lock); box: values sent without a future, not yet in a batch; box_until: monotonic seconds, when
+    the box has to be emptied (read without the lock, as is box); most_boxed, boxed_size: the
+    maximum number of values in the box, and the maximum size of each in bytes; box_time: the
+    timestamp (ms) of these values; is_watched: whether the sender will empty the box; by_key: the
+    queue of each key; is_used: whether the topic was used since the last forget_idle(); idle_since:
+    when that first found it unused; is_forgotten: whether it is removed from the table of the
+    accumulator.
     """
 
     __slots__ = (
@@ -112,8 +112,9 @@ class TopicQueue:
         self.by_key: HotKeys[PartitionQueue] = HotKeys(())
         self.batch = NO_BATCH
         self.ratio = 1.0
-        # Never replaced: what a thread appends that has just looked must not be lost. Values; while
-        # some of them are on their way into batches, a Group with those is the first.
+        # Never replaced, or a value that another thread is about to append would be lost. Has
+        # values;
+        # while some of them are moved into batches, a RecordGroup with these comes first.
         self.box: List[Any] = []
         self.put_in_box = self.box.append
         self.box_until = 0.0
@@ -129,16 +130,16 @@ class TopicQueue:
         return '<TopicQueue %s of %d partitions>' % (self.topic, len(self.partitions))
 
     def update(self, partitions: Sequence[int], available: Sequence[int]) -> None:
-        """Set the partitions, ascending, and those of them that have a leader."""
+        """Set the partitions, ascending, and those that have a leader."""
         if len(partitions) != len(self.partitions):
             self.by_key = HotKeys([self.queue(partition) for partition in partitions])
         self.available = tuple(available)
         self.avoid(self.avoided)
-        # Last: a thread that sees them, without the lock, sees the others too.
+        # Last: a thread that reads them without the lock also sees the other attributes.
         self.partitions = tuple(partitions)
 
     def avoid(self, slow: Collection[int]) -> None:
-        """Choose none of these partitions for records without key, as long as there are others."""
+        """Avoid these partitions for records without key, as long as there are others."""
         self.avoided = slow
         self._choices = [each for each in self.available if each not in slow] or self.available
 
@@ -164,7 +165,7 @@ class TopicQueue:
     def by_keys(
         self, keys: Sequence[Optional[bytes]]
     ) -> List[Tuple[Optional[PartitionQueue], List[int]]]:
-        """Return for each queue the numbers of the records that go there; None for no key."""
+        """Group record positions by the queue of their key; None for records without key."""
         numbers: Dict[Optional[PartitionQueue], List[int]] = {}
         chosen: Sequence[Optional[PartitionQueue]]
         if None in keys:

@@ -1,7 +1,8 @@
-"""Requests of transactions, made from the state of a producer, and the codes in their responses.
+"""Building of transaction requests from the state of a producer, and reading of their responses.
 
-Follows KIP-98, KIP-360, KIP-447 and KIP-890. :mod:`kafka.producer.transaction_state` decides when
-each is sent, :mod:`kafka.producer.transaction_errors` what a code means. Pure.
+Called by :mod:`kafka.producer.transaction_state`, which decides when each request is sent;
+:mod:`kafka.producer.transaction_errors` decides what an error code means. Follows KIP-98, KIP-360,
+KIP-447 and KIP-890. Pure.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from kafka.protocol.transaction import (
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 #: The lowest and highest version of each call in transactions of version 1 and 2 (KIP-890).
-#: AddPartitionsToTxn from v4 on is for brokers. TxnOffsetCommit v6 names topics by id.
+#: AddPartitionsToTxn from v4 on is for brokers. TxnOffsetCommit v6 has topic ids.
 Versions = Tuple[int, int]
 V1_VERSIONS: Mapping[CallKind, Versions] = {
     CallKind.INIT_PRODUCER_ID: (0, 6),
@@ -39,17 +40,17 @@ V2_VERSIONS: Mapping[CallKind, Versions] = {
     CallKind.COMMIT_OFFSETS: (5, 5),
     CallKind.END: (5, 5),
 }
-#: Those of Produce: from 12 on a request *means* version 2.
+#: The same for Produce: a request of version 12 or later *means* a transaction of version 2.
 PRODUCE_V1: Versions = (3, 11)
 PRODUCE_V2: Versions = (12, 13)
-#: TxnOffsetCommit from this version on names the member of the group, so that it can be fenced.
+#: From this version on TxnOffsetCommit names the group member, so that it can be fenced (KIP-447).
 MAY_FENCE = 3
-#: InitProducerId from this version on can raise the epoch of an id.
+#: From this version on InitProducerId can raise the epoch of a producer id (KIP-360).
 RAISES_EPOCH = 3
 
 
 class GroupMember(NamedTuple):
-    """The consumer whose offsets are committed; it can only be fenced if it has a generation."""
+    """The consumer whose offsets are committed; it can be fenced only if it has a generation."""
 
     group_id: str
     generation_id: int = -1
@@ -63,9 +64,9 @@ Offsets = Mapping[TopicPartition, OffsetAndMetadata]
 class Ask(NamedTuple):
     """A request that has to be sent now.
 
-    lowest, highest: the versions it may have; key: it goes to the coordinator of this key, to any
-    broker if None; is_of_group: whether the key is a group and not a transactional id; about: for
-    error texts.
+    lowest, highest: the range of versions that can be used; key: the key whose coordinator gets the
+    request, None for any broker; is_of_group: whether the key is a group id and not a transactional
+    id; about: what the request concerns, for error texts.
     """
 
     kind: CallKind
@@ -78,7 +79,7 @@ class Ask(NamedTuple):
 
 
 class Caller(NamedTuple):
-    """A producer: its transactional id, None if it is idempotent only, and its producer id."""
+    """A producer: its transactional id (None if only idempotent), producer id and epoch."""
 
     transactional_id: Optional[str]
     identity: Identity
@@ -86,7 +87,7 @@ class Caller(NamedTuple):
 
     @property
     def named(self) -> Dict[str, Any]:
-        """The fields of a request that name the producer."""
+        """The request fields that identify the producer."""
         return {
             'transactional_id': self.transactional_id or '',
             'producer_id': self.identity.producer_id,
@@ -96,7 +97,7 @@ class Caller(NamedTuple):
     def ask(
         self, kind: CallKind, request: Any, key: Optional[str], is_of_group: bool = False
     ) -> Ask:
-        """Return an Ask with the versions of this kind of transaction."""
+        """Return an Ask with the version range for this transaction version."""
         lowest, highest = (V2_VERSIONS if self.is_v2 else V1_VERSIONS)[kind]
         about = 'the producer'
         if self.transactional_id is not None:
@@ -107,7 +108,7 @@ class Caller(NamedTuple):
 def init_producer_id(caller: Caller, timeout_ms: int, raises: bool) -> Ask:
     """Return InitProducerId.
 
-    Arguments: raises: whether to keep the present producer id and raise its epoch.
+    Arguments: raises: whether to keep the current producer id and raise its epoch.
     """
     identity = caller.identity if raises else NOBODY
     request = InitProducerIdRequest(
@@ -147,7 +148,7 @@ def added_partitions(response: AddPartitionsToTxnResponse) -> Dict[TopicPartitio
 
 
 def add_offsets(caller: Caller, group_id: str) -> Ask:
-    """Return AddOffsetsToTxn, which precedes commit_offsets()."""
+    """Return AddOffsetsToTxn, which is sent before commit_offsets()."""
     request = AddOffsetsToTxnRequest(**caller.named, group_id=group_id)
     return caller.ask(CallKind.ADD_OFFSETS, request, caller.transactional_id)
 
@@ -155,7 +156,7 @@ def add_offsets(caller: Caller, group_id: str) -> Ask:
 def commit_offsets(caller: Caller, member: GroupMember, offsets: Offsets, may_fence: bool) -> Ask:
     """Return TxnOffsetCommit.
 
-    Arguments: may_fence: whether the broker's version has fields for the member.
+    Arguments: may_fence: whether the broker's version has the fields for the member (KIP-447).
     """
     by_topic: Dict[str, List[TxnOffsetCommitRequestPartition]] = {}
     for (topic, partition), offset in sorted(offsets.items(), key=lambda item: item[0]):

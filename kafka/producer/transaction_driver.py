@@ -1,12 +1,12 @@
-"""The driver of a transactional producer: makes the calls that its state needs, one at a time.
+"""TransactionDriver: sends the requests of a transactional producer, one at a time.
 
-It finds the coordinator, waits and backs off, and blocks the callers of commit_transaction() and
-the like, in any thread; all else happens in turns of the loop. Which call is needed, and what an
-answer means, is decided by :mod:`kafka.producer.transaction_state`; batches are the sender's. An
-idempotent producer gets its producer id here too.
+It finds the coordinator, backs off after errors, and blocks the callers of commit_transaction() and
+the other methods of transactions, in any thread; everything else runs in turns of the loop.
+:mod:`kafka.producer.transaction_state` decides which request is needed and what a response means;
+the sender sends the batches. The driver also gets the producer id of an idempotent producer.
 
-A call is repeated until it is answered, for as long as the producer lives: a caller that has timed
-out goes on with the same operation when it calls again.
+A request is repeated until it is answered, as long as the producer exists: after a timeout, a
+caller that calls again continues the same operation.
 """
 
 from __future__ import annotations
@@ -39,24 +39,24 @@ if TYPE_CHECKING:
     from kafka.net.node_connection import NodeConnection
     from kafka.net.pool import Pool
 
-#: What FindCoordinator calls the kinds of keys.
+#: The key types of FindCoordinator.
 GROUP, TRANSACTION = 0, 1
 
 log = logging.getLogger(__name__)
 
-#: The feature whose level 2 means both parts of KIP-890.
+#: The finalized feature whose level 2 means that brokers support both parts of KIP-890.
 _FEATURE, _V2_LEVEL = 'transaction.version', 2
-#: The version of Produce from which brokers remember five batches, those from 1.0 on.
+#: Brokers with this version of Produce, from 1.0 on, remember five batches per partition.
 _REMEMBERS_FIVE = 4
 
 
 class TransactionDriver:
-    """Makes the calls of one producer.
+    """Sends the transaction requests of one producer.
 
-    Arguments: loop, pool: of the producer; state; accumulator; poke: makes the sender look again;
-        max_block: seconds that a call may block; request_timeout: of one call; retry_backoff,
-        retry_backoff_max: seconds between tries; chance: of the jitter; begin: finds the cluster
-        within so many seconds unless that was done, None where it was.
+    Arguments: loop, pool: of the producer; state; accumulator; poke: starts a pass of the sender;
+    max_block: seconds that a call may block; request_timeout: seconds for one request;
+    retry_backoff, retry_backoff_max: seconds between attempts; chance: random numbers for jitter;
+    begin: bootstraps within a number of seconds unless that was done, None if not needed.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class TransactionDriver:
         self._retry_backoff_max = retry_backoff_max
         self._chance = chance or random.Random()
         self._task: Optional[Task[None]] = None
-        self._waiter: Optional[Waiter[None]] = None  # of the driver itself
+        self._waiter: Optional[Waiter[None]] = None  # that of the driver's own task
         self._callers: List[Waiter[None]] = []
         self._is_woken = False
         self._failures = 0
@@ -98,11 +98,11 @@ class TransactionDriver:
     # ------------------------------------------------------------ for callers, in any thread
 
     def init_transactions(self) -> None:
-        """Get the producer id, ending what an earlier producer of the same id left open.
+        """Get the producer id; ends a transaction that an earlier producer of the id left open.
 
-        Raises KafkaTimeoutError after max_block seconds, when the same call goes on with it;
+        Raises KafkaTimeoutError after max_block seconds: a repeated call continues;
         ProducerFencedError; TransactionalIdAuthorizationFailedError; UnsupportedVersionError for
-        brokers before 0.11; IllegalStateError out of turn.
+        brokers before 0.11; IllegalStateError in a wrong state.
         """
         self._block(self._state.initialize, 'init_transactions()')
 
@@ -114,10 +114,10 @@ class TransactionDriver:
         self._state.begin()
 
     def send_offsets_to_transaction(self, offsets: Mapping[Any, Any], group: Any) -> None:
-        """Let offsets of a consumer's group become part of the transaction.
+        """Add offsets of a consumer group to the transaction.
 
-        Arguments: offsets: {TopicPartition: OffsetAndMetadata}; group: its id, or the consumer's
-            group metadata, by which a member that was replaced is fenced (KIP-447).
+        Arguments: offsets: {TopicPartition: OffsetAndMetadata}; group: the group id, or the group
+        metadata of the consumer, with which brokers fence a replaced member (KIP-447).
         Raises: ArgumentTypeError and ArgumentValueError for anything else; as commit_transaction().
         """
         member = _member_of(group)
@@ -127,34 +127,34 @@ class TransactionDriver:
         )
 
     def prepare_transaction(self) -> PreparedTxnState:
-        """Close a transaction to records, once all of them are stored; tell how to end it.
+        """Refuse further records in a transaction whose records are all stored (KIP-939).
 
-        Raises as TransactionState.prepare(): nothing is waited for.
+        Returns what is needed to end the transaction. Does not wait for records. Raises as
+        TransactionState.prepare().
         """
         prepared: PreparedTxnState = self._loop.run(self._prepare(), self._max_block)
         return prepared
 
     async def _prepare(self) -> PreparedTxnState:
         accumulator = self._accumulator
-        with accumulator.patiently:  # no record comes between the look and the end
+        with accumulator.patiently:  # so that no record is added between check and change of state
             return self._state.prepare(accumulator.is_empty())
 
     def commit_transaction(self) -> None:
-        """Send what is pending and commit.
+        """Flush, and commit the transaction.
 
-        Raises KafkaTimeoutError after max_block seconds: whether the transaction commits is not
-        known then, and the same call goes on with it; ProducerFencedError; the error that makes a
-        commit impossible, after which abort_transaction() is the way on; IllegalStateError out of
-        turn.
+        Raises KafkaTimeoutError after max_block seconds: the outcome is unknown then, and a
+        repeated call continues; ProducerFencedError; the error that makes a commit impossible,
+        after which abort_transaction() has to be called; IllegalStateError in a wrong state.
         """
         self._block(self._state.commit, 'commit_transaction()')
 
     def abort_transaction(self) -> None:
-        """Abort, dropping what was not sent. Raises as commit_transaction()."""
+        """Abort the transaction, and drop unsent records. Raises as commit_transaction()."""
         self._block(self._state.abort, 'abort_transaction()')
 
     def _block(self, begin: Callable[[], Operation], what: str) -> None:
-        """Begin an operation, or find it, and wait for it."""
+        """Begin an operation, or continue it, and wait until it is done."""
         try:
             operation = self._loop.run(self._done(begin), self._max_block)
         except KafkaTimeoutError as error:
@@ -180,7 +180,7 @@ class TransactionDriver:
     # ------------------------------------------------------------ in turns of the loop
 
     def wake(self) -> None:
-        """Let the driver look what is needed, and callers whether they have it."""
+        """Let the driver check which request is needed, and callers whether they are done."""
         self._is_woken = True
         if self._task is None:
             self._task = self._loop.spawn(self._run())
@@ -192,12 +192,12 @@ class TransactionDriver:
             waiter.wake()
 
     def close(self) -> None:
-        """Make no further calls."""
+        """Send no further requests."""
         if self._task is not None:
             self._task.cancel()
 
     def _on_end(self, task: Task[None]) -> None:
-        """Let nobody wait for a driver that is no more."""
+        """Fail the producer if the task ends by an internal error: no caller must wait for it."""
         error = task.exception
         if error is not None and not isinstance(error, Cancelled):
             log.error('transactions of %r end by a mistake', self._state, exc_info=error)
@@ -220,14 +220,14 @@ class TransactionDriver:
                     self._waiter = None
 
     def _flush(self) -> None:
-        """Let nothing linger while a transaction ends."""
+        """Disable lingering while a transaction ends."""
         is_ending = self._state.is_ending
         if is_ending and not self._accumulator.is_urgent:
             self._accumulator.begin_flush(self._loop.time())
         self._accumulator.is_urgent = is_ending
 
     async def _make(self, ask: Ask) -> None:
-        """Make one call, take the answer, and wait as long as that demands."""
+        """Send one request, handle the response, and back off if that requires it."""
         try:
             link = await self._loop.within(self._request_timeout, self._link_for(ask))
         except KafkaError as error:
@@ -250,7 +250,7 @@ class TransactionDriver:
         return link
 
     def _on_unreachable(self, ask: Ask, error: KafkaError) -> DriverStep:
-        """Decide what follows when a call could not be made."""
+        """Return the next step after a request could not be sent."""
         if error.retriable:
             log.debug('%s for %s has to wait: %s', ask.kind.value, ask.about, error)
             return DriverStep(None, refinds=True)
@@ -260,7 +260,7 @@ class TransactionDriver:
         return self._state.on_call_refused(ask, error)
 
     async def _ask(self, link: NodeConnection, ask: Ask) -> DriverStep:
-        if link.versions is None:  # it was closed or lost before this was heard
+        if link.versions is None:  # closed or lost before this task ran again
             return DriverStep(None, refinds=True)
         ranges = link.versions.ranges
         lowest, highest = ranges.get(API_KEYS[ask.kind], (0, -1))
@@ -288,7 +288,7 @@ class TransactionDriver:
         return self._state.on_answer(ask, response)
 
     def _learn(self, ranges: Mapping[int, Any]) -> None:
-        """Tell the state what brokers can, from those of the coordinator and the cluster."""
+        """Set in the state what brokers support, from the coordinator and the cluster features."""
         level = self._pool.finalized_features().get(_FEATURE, 0)
         self._state.set_brokers(
             v2=level >= _V2_LEVEL,
@@ -324,7 +324,7 @@ def _highest(ranges: Mapping[int, Any], key: int) -> int:
 
 
 def _member_of(group: Any) -> GroupMember:
-    """Return whose offsets are committed, from a group id or a consumer's group metadata."""
+    """Return the group member from a group id or the group metadata of a consumer."""
     group_id = group if isinstance(group, str) else getattr(group, 'group_id', None)
     if not isinstance(group_id, str):
         raise ArgumentTypeError(

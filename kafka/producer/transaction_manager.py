@@ -1,7 +1,7 @@
-"""TransactionManager and ProducerIdAndEpoch: 2.2's names for the state of a producer.
+"""TransactionManager and ProducerIdAndEpoch: the state of a producer, as classes of 2.2.
 
-For programs that use these classes of kafka-python 2.2 and later; the producer uses
-:mod:`kafka.producer.transaction_state` itself. They can be made without a broker.
+For programs that use these classes of kafka-python 2.2 and later; the producer itself uses
+:mod:`kafka.producer.transaction_state`. They can be created without a broker.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class ProducerIdAndEpoch:
 
     @property
     def is_valid(self) -> bool:
-        """Whether a broker has given it: it is not (-1, -1)."""
+        """Whether it was assigned by a broker, that is, not (-1, -1)."""
         return self.producer_id > NOBODY.producer_id
 
     def __eq__(self, other: object) -> bool:
@@ -42,9 +42,9 @@ class ProducerIdAndEpoch:
 
 
 class TransactionManager:
-    """The state of a producer, by the methods of 2.2.
+    """The state of a producer, with the methods of 2.2.
 
-    Arguments: transactional_id: None for a producer that is idempotent only;
+    Arguments: transactional_id: None for a producer that is only idempotent;
         transaction_timeout_ms; retry_backoff_ms, api_version, metadata: kept as attributes, for
         programs that read them.
 
@@ -78,18 +78,18 @@ class TransactionManager:
 
     @property
     def producer_id_and_epoch(self) -> ProducerIdAndEpoch:
-        """The producer id and epoch, (-1, -1) before a broker has given one."""
+        """The producer id and epoch, (-1, -1) before a broker has assigned them."""
         return ProducerIdAndEpoch(*self.state.sequences.identity)
 
     def set_producer_id_and_epoch(self, producer_id_and_epoch: ProducerIdAndEpoch) -> None:
-        """Take another producer id and epoch. Raises TypeError for anything else."""
+        """Set producer id and epoch. Raises TypeError for an argument of another type."""
         if not isinstance(producer_id_and_epoch, ProducerIdAndEpoch):
             raise TypeError('a ProducerIdAndEpoch is needed, not %r' % (producer_id_and_epoch,))
         pair = producer_id_and_epoch
         self.state.sequences.begin(Identity(pair.producer_id, pair.epoch))
 
     def reset_producer_id(self) -> None:
-        """Go back to (-1, -1). Raises IllegalStateError if it is transactional."""
+        """Reset to (-1, -1). Raises IllegalStateError if the producer is transactional."""
         if self.is_transactional():
             raise IllegalStateError(
                 'the producer id belongs to transactional id %r' % self.transactional_id
@@ -97,7 +97,7 @@ class TransactionManager:
         self.state.sequences.forget_identity()
 
     def has_producer_id(self) -> bool:
-        """Return True if a broker has given a producer id."""
+        """Return True if a broker has assigned a producer id."""
         return self.producer_id_and_epoch.is_valid
 
     def is_transactional(self) -> bool:

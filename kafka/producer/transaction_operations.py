@@ -1,7 +1,7 @@
-"""Operations that callers of a transactional producer wait for, such as a commit.
+"""Pending operations of a transactional producer, such as a commit.
 
-An operation has the outcome of one call. It goes on after the caller has timed out, and a repeated
-call finds it. Made by :mod:`kafka.producer.transaction_state`. Pure.
+An operation has the outcome of one public call. It continues after the caller has timed out, and a
+repeated call resumes it. Made by :mod:`kafka.producer.transaction_state`. Pure.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from kafka.structs import TopicPartition
 class PreparedTxnState(NamedTuple):
     """What is needed to end a prepared transaction, besides its transactional id (KIP-939).
 
-    is_v2: whether it is of version 2 (KIP-890), which is ended by another version of EndTxn;
-    partition: one that was written to, by which to ask whether it is still open; None where only
-    offsets are in it.
+    is_v2: whether it has version 2 (KIP-890), which needs another version of EndTxn; partition: one
+    that was written to, with which to check whether the transaction is still open; None if it has
+    only offsets.
     """
 
     producer_id: int
@@ -31,8 +31,8 @@ class PreparedTxnState(NamedTuple):
 class Operation:
     """One operation of a caller.
 
-    Attributes: event: what was called; is_done; error: None if it went well; is_told: whether the
-    caller has got the outcome, so that another operation may begin.
+    Attributes: event: the called operation; is_done; error: None if it has succeeded; is_told:
+    whether the caller has received the outcome, so that another operation may begin.
     """
 
     __slots__ = ('error', 'event', 'is_done', 'is_told')
@@ -44,19 +44,19 @@ class Operation:
         self.error: Optional[KafkaError] = None
 
     def finish(self, error: Optional[KafkaError] = None) -> None:
-        """Note the outcome, once."""
+        """Set the outcome; only the first call has an effect."""
         if not self.is_done:
             self.is_done, self.error = True, error
 
     def tell(self) -> None:
-        """Raise its error, if any, to the caller."""
+        """Note that the caller has received the outcome; raise the error if there is one."""
         self.is_told = True
         if self.error is not None:
             raise self.error.with_traceback(None)  # it may be raised again
 
 
 class OffsetsOperation(Operation):
-    """Offsets on their way into a transaction; ``left`` are those not yet taken."""
+    """Offsets that are added to a transaction; ``left`` has those not committed yet."""
 
     __slots__ = ('asked', 'left', 'member')
 

@@ -1,22 +1,22 @@
-"""The state of an idempotent or transactional producer: what may be sent, and which call is next.
+"""TransactionState: the state machine of an idempotent or transactional producer.
 
-Applies the table of :mod:`kafka.producer.transaction_table`: transactions of KIP-98, KIP-360 and
-both versions of KIP-890. Version 1 adds partitions by a request before they are written to; in
-version 2 a write adds the partition, and each end of a transaction raises the epoch. Sequence
-numbers are assigned by :mod:`kafka.producer.sequence_numbers`, requests built by
-:mod:`kafka.producer.transaction_calls`, error codes classified by
-:mod:`kafka.producer.transaction_errors`.
+Decides which batches may be sent and which request is next, with the states of
+:mod:`kafka.producer.transaction_table`: transactions of KIP-98, KIP-360 and both versions of
+KIP-890. Version 1 adds partitions by a request before they are written to; in version 2 a write
+adds the partition, and each end of a transaction raises the epoch. Sequence numbers are assigned by
+:mod:`kafka.producer.sequence_numbers`, requests built by :mod:`kafka.producer.transaction_calls`,
+error codes classified by :mod:`kafka.producer.transaction_errors`.
 
-Three parties call it, in one turn of the loop at a time. The *caller* begins and ends transactions
-and waits for an ``Operation``. The *sender* asks ``may_send(batch)``, calls ``stamp(batch)`` and
-reports by ``on_produced()``, ``on_lost()``, ``on_split()`` or ``give_up()`` what became of it. The
-*driver* makes the call that ``needs()`` returns and reports the answer. It has no lock: only
-``check_send()`` and ``refuses_send`` may be used by other threads.
+Its users call it in turns of the loop. The *caller* begins and ends transactions and waits for an
+``Operation``. The *sender* calls ``may_send(batch)`` and ``stamp(batch)``, and reports the outcome
+by ``on_produced()``, ``on_lost()``, ``on_split()`` or ``give_up()``. The *driver* sends the request
+that ``needs()`` returns and reports the response. There is no lock: only ``check_send()`` and
+``refuses_send`` may be used in other threads.
 
-A call without an answer may have been carried out, so it is repeated until it is answered: a commit
-never becomes an abort, and no transaction begins before the end of the last one is known. A lost
-request of version 1 may still arrive in the next transaction, which therefore gets a new epoch
-first where brokers support that (KIP-360). Pure.
+A request without a response may have been executed, so it is repeated until it is answered: a
+commit never becomes an abort, and no transaction begins before the outcome of the previous one is
+known. A lost request of version 1 may still arrive in the next transaction, which therefore gets a
+new epoch first if brokers support that (KIP-360). Pure.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ INVALID_PRODUCER_EPOCH = errors.InvalidProducerEpochError.errno
 INVALID_TXN_STATE = errors.InvalidTxnStateError.errno
 OPERATION_NOT_ATTEMPTED = errors.OperationNotAttemptedError.errno
 PRODUCER_FENCED = errors.ProducerFencedError.errno
-#: What a coordinator also answers after it has aborted a transaction for its age; see _told().
+#: Codes that may also mean that the coordinator has timed the transaction out; see _told().
 _MAY_BE_TIMED_OUT = (INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE, PRODUCER_FENCED)
 #: The coordinator may still be finishing the last transaction at the first AddPartitionsToTxn.
 FIRST_BACKOFF_MS = 20
@@ -72,10 +72,10 @@ _VERBS: Mapping[TxnEvent, str] = {
 
 
 class DriverStep(NamedTuple):
-    """What the driver does after an answer.
+    """What the driver does after a response.
 
-    backoff_ms: how long to wait before the next call; 0: no wait, None: the usual back-off after an
-    error; refinds: whether to look up the coordinator again first.
+    backoff_ms: the pause before the next request; 0: none, None: the usual back-off after an error;
+    refinds: whether to look up the coordinator again first.
     """
 
     backoff_ms: Optional[int] = 0
@@ -89,13 +89,13 @@ _NOTHING = ProduceVerdict(ProduceAction.IGNORE)
 class TransactionState:
     """The transactions and sequence numbers of one producer.
 
-    Arguments: transactional_id: None for a producer that is idempotent only; timeout_ms: how long a
+    Arguments: transactional_id: None for a producer that is only idempotent; timeout_ms: how long a
         transaction may be open before the coordinator aborts it.
 
-    Attributes: kind; state; error: the first one of the open transaction, or the fatal one;
-    sequences; is_v2: whether the open or next transaction is of version 2; refuses_send: whether
-    check_send() raises; on_need: called when needs() may return another call; now: returns
-    monotonic seconds.
+    Attributes: kind; state; error: the first error of the open transaction, or the fatal one;
+    sequences; is_v2: whether the open or next transaction has version 2 (KIP-890); refuses_send:
+    whether check_send() raises; on_need: called when needs() may return another request; now:
+    returns monotonic seconds.
     """
 
     def __init__(self, transactional_id: Optional[str] = None, timeout_ms: int = 60000) -> None:
@@ -113,12 +113,12 @@ class TransactionState:
         self.now: Callable[[], float] = lambda: 0.0
         self._operation: Optional[Operation] = None
         self._offsets: Deque[OffsetsOperation] = deque()
-        # What brokers support, from set_brokers().
+        # Features of the brokers, from set_brokers().
         self._v2_is_there = False
         self._raises_epoch = True
         self._may_fence = True
         self._wants_identity = False
-        self._renews = False  # the producer id is kept, and its epoch raised
+        self._renews = False  # InitProducerId keeps the producer id and raises its epoch
         self._forget_transaction()
 
     def _forget_transaction(self) -> None:
@@ -126,12 +126,12 @@ class TransactionState:
         self._adding: Set[TopicPartition] = set()
         self._added: Set[TopicPartition] = set()
         self._groups: Set[str] = set()
-        self._is_started = False  # the coordinator knows of it
-        self._may_be_started = False  # or may, from a call without an answer
+        self._is_started = False  # the coordinator knows of the transaction
+        self._may_be_started = False  # or possibly, from a request without a response
         self._needs_epoch = False
         self._end_is_asked = False
         self._end_was_lost = False
-        self._opened_at: Optional[float] = None  # when the coordinator may first hear of it
+        self._opened_at: Optional[float] = None  # when it may have begun at the coordinator
 
     def __repr__(self) -> str:
         identity = self.sequences.identity
@@ -150,7 +150,7 @@ class TransactionState:
 
     @property
     def is_fatal(self) -> bool:
-        """Whether nothing but closing is left."""
+        """Whether the producer can only be closed."""
         return self.state is TxnState.FATAL_ERROR
 
     @property
@@ -170,8 +170,7 @@ class TransactionState:
     def check_send(self) -> None:
         """Raise unless a record may be sent now.
 
-        Raises IllegalStateError outside of a transaction; after an error KafkaError, which names
-        the cause.
+        Raises IllegalStateError outside of a transaction; after an error KafkaError with the cause.
         """
         if not self.refuses_send:
             return
@@ -185,7 +184,7 @@ class TransactionState:
             raise self._again('%s is not possible, call abort_transaction(): %s', what)
 
     def _again(self, text: str, what: str) -> KafkaError:
-        """Return the error as a new one of the same class, if that takes a text."""
+        """Return a new error for the stored one: of its class, if its constructor takes a text."""
         cause = self.error
         kind = type(cause) if isinstance(cause, BrokerResponseError) else KafkaError
         error = kind(text % (what, cause))
@@ -193,10 +192,10 @@ class TransactionState:
         return error
 
     def _resumed(self, event: TxnEvent, what: str) -> Optional[Operation]:
-        """Return the operation that a repeated call goes on with.
+        """Return the pending operation that a repeated call continues, or None.
 
-        Raises IllegalStateError while another one is under way, or is done and its caller does not
-        know.
+        Raises IllegalStateError while another operation is pending, or its caller has not received
+        the outcome.
         """
         pending = self._operation
         if pending is None or pending.is_told:
@@ -215,7 +214,7 @@ class TransactionState:
             )
 
     def initialize(self) -> Operation:
-        """Ask for the producer id of the transactional id; done at once if there is one."""
+        """Begin to get the producer id; done at once if there is one."""
         what = _VERBS[TxnEvent.INITIALIZE]
         self._check_transactional(what)
         pending = self._resumed(TxnEvent.INITIALIZE, what)
@@ -243,10 +242,10 @@ class TransactionState:
         self.sequences.begins_at_zero = self.is_v2
 
     def prepare(self, is_flushed: bool) -> PreparedTxnState:
-        """Let nothing but an end be possible, of what is stored already; tell how to end it.
+        """Prepare the transaction: it can only be ended from now on (KIP-939).
 
-        Arguments: is_flushed: as for needs(). Raises as begin(); IllegalStateError for what was
-        sent meanwhile, and for a transaction that has nothing in it.
+        Arguments: is_flushed: as for needs(). Returns what is needed to end it. Raises as begin();
+        IllegalStateError if records were sent meanwhile, and for an empty transaction.
         """
         what = 'prepare_transaction()'
         self._check_transactional(what)
@@ -263,11 +262,11 @@ class TransactionState:
         return PreparedTxnState(*self.sequences.identity, self.is_v2, partition)
 
     def commit(self) -> Operation:
-        """Begin to commit, or go on with it. Raises as begin()."""
+        """Begin or continue a commit. Raises as begin()."""
         return self._end(TxnEvent.COMMIT)
 
     def abort(self) -> Operation:
-        """Begin to abort, or go on with it. Raises as begin(), but not after an abortable error."""
+        """Begin or continue an abort. Raises as begin(), but not after an abortable error."""
         return self._end(TxnEvent.ABORT)
 
     def _end(self, event: TxnEvent) -> Operation:
@@ -287,9 +286,9 @@ class TransactionState:
         return self._operation
 
     def send_offsets(self, offsets: Offsets, member: GroupMember) -> OffsetsOperation:
-        """Let offsets of a group take part in the transaction; a repeated call goes on.
+        """Add offsets of a group to the transaction; a repeated call continues.
 
-        Raises IllegalStateError outside of one; as begin() after an error.
+        Raises IllegalStateError outside of a transaction; as begin() after an error.
         """
         what = 'send_offsets_to_transaction()'
         self._check_transactional(what)
@@ -307,15 +306,15 @@ class TransactionState:
             operation.finish()
         return operation
 
-    # ------------------------------------------------------------ the sender, before sending
+    # ------------------------------------------------------------ for the sender, before sending
 
     @property
     def produce_versions(self) -> Versions:
-        """The lowest and highest version of Produce that may carry batches now."""
+        """The lowest and highest version of Produce that can be used now."""
         return calls.PRODUCE_V2 if self.is_v2 else calls.PRODUCE_V1
 
     def may_send(self, batch: Batch) -> bool:
-        """Tell whether a batch may go now. If it needs anything first, needs() will say so."""
+        """Return True if a batch may be sent now; else needs() returns a request for it, if any."""
         if not self.is_transactional:
             if self.sequences.needs_identity and not self._wants_identity:
                 self._wants_identity = True
@@ -332,7 +331,7 @@ class TransactionState:
         return self.sequences.may_send(batch)
 
     def note_partition(self, topic_partition: TopicPartition) -> None:
-        """Let a partition be added to the transaction before its first batch is ready."""
+        """Request that a partition is added to the transaction (version 1)."""
         if self.is_v2 or not self.is_transactional or topic_partition in self._added:
             return
         if topic_partition not in self._wanted and topic_partition not in self._adding:
@@ -340,7 +339,7 @@ class TransactionState:
             self.on_need()
 
     def stamp(self, batch: Batch) -> None:
-        """Number a batch that goes on the wire now. Raises IllegalStateError if it may not."""
+        """Number a batch that is sent now. Raises IllegalStateError if it may not be sent."""
         if not self.may_send(batch):
             raise IllegalStateError('a batch for %s may not go now' % where(batch))
         self.sequences.stamp(batch)
@@ -349,7 +348,7 @@ class TransactionState:
             self._note_opening()
 
     def take_unsent_error(self) -> Optional[KafkaError]:
-        """Return the error with which each batch that may_drop() has to fail now, None for none."""
+        """Return the error of all batches that may_drop(), or None if no batch has to fail."""
         if self.state is TxnState.ABORTING:
             return errors.TransactionAbortedError('its transaction was aborted before it was sent')
         if self.state not in (TxnState.ABORTABLE_ERROR, TxnState.FATAL_ERROR):
@@ -362,9 +361,9 @@ class TransactionState:
         return self.error
 
     def may_drop(self, batch: Batch) -> bool:
-        """Tell whether a batch that waits to be sent has to fail with take_unsent_error().
+        """Return True if a batch that waits to be sent has to fail with take_unsent_error().
 
-        One that may have arrived goes on, unless the epoch ends with the transaction.
+        A batch that may be stored is retried, unless the epoch ends with the transaction.
         """
         if self.is_fatal or not self.sequences.is_numbered(batch):
             return True
@@ -373,10 +372,10 @@ class TransactionState:
         is_over = self.state is TxnState.ABORTING and self.is_v2
         return is_over or self.sequences.is_missing(batch)
 
-    # ------------------------------------------------------------ the sender, afterwards
+    # ------------------------------------------------------------ for the sender, outcomes
 
     def on_produced(self, batch: Batch, response: PartitionProduceResponse) -> ProduceVerdict:
-        """Take the answer about a batch; return what to do with it.
+        """Handle the response for a batch; return what to do with the batch.
 
         After SPLIT the sender reports the pieces by on_split().
         """
@@ -396,7 +395,7 @@ class TransactionState:
         elif verdict.action is ProduceAction.RETRY:
             self.sequences.on_retry(batch, code in STORED_ALL_THE_SAME)
         elif verdict.action is ProduceAction.SPLIT and self.sequences.may_be_stored(batch):
-            # Its pieces would be other batches, which the broker could not know again.
+            # Its pieces would be other batches, which the broker could not recognise as duplicates.
             verdict = failure(response, where(batch))
             self.sequences.on_given_up(batch)
             self.sequences.on_retry(batch, may_be_stored=True)
@@ -416,19 +415,19 @@ class TransactionState:
             self._make_abortable(error)
 
     def on_lost(self, batch: Batch, error: KafkaError) -> ProduceVerdict:
-        """Take note that a request got no answer; return what to do with a batch of it."""
+        """Handle a lost request; return what to do with one of its batches."""
         is_given_up = self.sequences.was_given_up(batch)
         self.sequences.on_retry(batch, may_be_stored=True)
         return self._settled(_NOTHING if is_given_up else lost_verdict(error))
 
     def on_split(self, batch: Batch, pieces: Sequence[Batch]) -> None:
-        """Take note that pieces stand for a batch now; they wait to be sent."""
+        """Note that a batch is replaced by pieces, which wait to be sent."""
         self.sequences.on_split(batch, pieces)
 
     def give_up(self, batch: Batch, error: KafkaError) -> None:
-        """Take note that a batch has failed: its time or its retries are over, or it is purged.
+        """Note that a batch has failed: its time or retries are used up, or it is purged.
 
-        Also while it is on the wire, when its answer is still to be reported; and also after
+        Also called for a batch in flight, whose response is still to be reported, and after
         may_drop().
         """
         self.sequences.on_given_up(batch)
@@ -436,9 +435,9 @@ class TransactionState:
         self._settled(_NOTHING)
 
     def refuse(self, error: KafkaError) -> None:
-        """Take note that a record has failed, maybe before it came into a batch.
+        """Note that a record has failed, possibly before it was in a batch.
 
-        What is committed without it would not be what the program wanted to be committed.
+        The transaction becomes abortable, because a commit without the record would be incomplete.
         """
         is_open = (
             self.state in (TxnState.IN_TRANSACTION, TxnState.COMMITTING) and not self._end_is_asked
@@ -447,7 +446,7 @@ class TransactionState:
             self._make_abortable(error)
 
     def _settled(self, verdict: ProduceVerdict) -> ProduceVerdict:
-        """Draw the conclusions of what the sequences have become."""
+        """React to a changed state of the sequence numbers; return the verdict unchanged."""
         if self.is_transactional and self.sequences.needs_epoch and not self.is_fatal:
             if self.is_v2 or self._raises_epoch:
                 self._needs_epoch = True
@@ -471,7 +470,7 @@ class TransactionState:
     # ------------------------------------------------------------ errors
 
     def _make_abortable(self, error: Optional[KafkaError]) -> None:
-        """Let nothing but an abort be possible; the first error is the one that is told."""
+        """Let only an abort be possible; keep the first error."""
         if self.state is TxnState.FATAL_ERROR:
             return
         self._needs_epoch = True
@@ -485,7 +484,7 @@ class TransactionState:
         self._move(TxnEvent.ABORTABLE)
 
     def fail(self, error: Optional[KafkaError]) -> None:
-        """End the producer."""
+        """Set the fatal state: the producer can only be closed."""
         if not self.is_fatal:
             self.error = error
         self._drop_asked(error)
@@ -494,23 +493,23 @@ class TransactionState:
         self._move(TxnEvent.FATAL)
 
     def _drop_asked(self, error: Optional[KafkaError]) -> None:
-        """Give up what was to be added to the transaction."""
+        """Drop the partitions and offsets that were to be added to the transaction."""
         for operation in self._offsets:
             operation.finish(error)
         self._offsets.clear()
         self._wanted.clear()
         self._adding.clear()
 
-    # ------------------------------------------------------------ the driver
+    # ------------------------------------------------------------ for the driver
 
     def set_brokers(
         self, v2: bool, raises_epoch: bool = True, may_fence: bool = True, remembered: int = 5
     ) -> None:
-        """Tell what the brokers can do; it holds from the next transaction on.
+        """Set what the brokers support; v2 takes effect from the next transaction on.
 
-        Arguments: v2: the feature transaction.version is 2 or more; raises_epoch: InitProducerId v3
-            is there; may_fence: TxnOffsetCommit v3 is; remembered: batches per producer and
-            partition that leaders know again, 1 on 0.11.
+        Arguments: v2: the feature transaction.version is 2 or more; raises_epoch: brokers have
+        InitProducerId v3; may_fence: brokers have TxnOffsetCommit v3; remembered: the number of
+        batches per producer and partition that leaders remember, 1 on 0.11.
         """
         self._v2_is_there = v2
         self._raises_epoch = raises_epoch
@@ -518,9 +517,9 @@ class TransactionState:
         self.sequences.most_in_flight = remembered
 
     def needs(self, is_flushed: bool) -> Optional[Ask]:
-        """Return the one call to make now, the same until it is answered; None for none.
+        """Return the request to send now, or None; the same one until it is answered.
 
-        Arguments: is_flushed: whether no batch waits to be sent, or for its answer.
+        Arguments: is_flushed: whether all batches have an outcome.
         """
         if self.state is TxnState.INITIALIZING:
             return calls.init_producer_id(self._caller, self.timeout_ms, self._renews)
@@ -544,19 +543,19 @@ class TransactionState:
         return self.needs(is_flushed)
 
     def _note_opening(self) -> None:
-        """Remember when the coordinator may begin to count the time of the transaction."""
+        """Note when transaction_timeout_ms may have begun at the coordinator."""
         if self._opened_at is None:
             self._opened_at = self.now()
 
     def _told(self, error: KafkaError, is_newer: bool = False) -> KafkaError:
-        """Return the error of an answer; it says so if the transaction was aborted for its age.
+        """Return the error of a response, with another text if the transaction has timed out.
 
-        The coordinator raises the epoch when it aborts, so the answers are those to a producer that
-        was replaced by a newer one: INVALID_PRODUCER_EPOCH to Produce and TxnOffsetCommit,
+        The coordinator raises the epoch when it aborts, so the responses are those to a producer
+        that was replaced by a newer one: INVALID_PRODUCER_EPOCH to Produce and TxnOffsetCommit,
         PRODUCER_FENCED to EndTxn and AddOffsetsToTxn, INVALID_TXN_STATE to a commit of version 2.
-        Only the time that has passed distinguishes the two.
+        Only the elapsed time distinguishes the two.
 
-        Arguments: is_newer: whether the answer can only mean a newer producer.
+        Arguments: is_newer: whether the response can only mean a newer producer.
         """
         opened_at = self._opened_at
         code = error.errno if isinstance(error, BrokerResponseError) else None
@@ -597,7 +596,7 @@ class TransactionState:
         return calls.commit_offsets(self._caller, member, operation.left, self._may_fence)
 
     def on_call_lost(self, ask: Ask) -> DriverStep:
-        """Take note that a call got no answer: it may have been carried out."""
+        """Handle a request without a response: it may have been executed."""
         if ask.kind in (CallKind.ADD_PARTITIONS, CallKind.ADD_OFFSETS):
             self._may_be_started = True
         if ask.kind is CallKind.END:
@@ -607,16 +606,16 @@ class TransactionState:
         return DriverStep(None, refinds=True)
 
     def on_no_coordinator(self, ask: Ask, error: KafkaError) -> DriverStep:
-        """Take note that the coordinator cannot be found: an error of FindCoordinator."""
+        """Handle an error of FindCoordinator."""
         is_fatal = error.fatal or isinstance(error, errors.TransactionalIdAuthorizationFailedError)
         return self._conclude(ask, CallOutcome.FATAL if is_fatal else CallOutcome.ABORTABLE, error)
 
     def on_call_refused(self, ask: Ask, error: KafkaError) -> DriverStep:
-        """Take note that a call cannot be made at all, as by a broker that is too old."""
+        """Handle a request that cannot be sent at all, for example to a broker that is too old."""
         return self._conclude(ask, CallOutcome.FATAL, error)
 
     def on_answer(self, ask: Ask, response: Any) -> DriverStep:
-        """Take the answer to a call; return what to do before the next."""
+        """Handle the response to a request; return what to do before the next one."""
         if self.is_fatal:
             return _GO_ON
         if ask.kind is CallKind.ADD_PARTITIONS:
@@ -638,7 +637,7 @@ class TransactionState:
         return _GO_ON
 
     def _conclude(self, ask: Ask, outcome: CallOutcome, error: KafkaError) -> DriverStep:
-        """Do what an error of a call demands."""
+        """React to the error of a request; return what the driver does."""
         if outcome in (CallOutcome.RETRY, CallOutcome.REFIND):
             return DriverStep(None, refinds=outcome is CallOutcome.REFIND)
         is_out = not (self.is_v2 or self._raises_epoch)
@@ -646,18 +645,19 @@ class TransactionState:
             self.fail(error)
         else:
             self._make_abortable(error)
-        # An abort goes on in spite of errors, but not at once.
+        # An abort continues in spite of errors, but after a back-off.
         return DriverStep(None) if self.state is TxnState.ABORTING else _GO_ON
 
     def _on_added(self, ask: Ask, codes: Dict[TopicPartition, int]) -> DriverStep:
-        """Take the answer to AddPartitionsToTxn, which adds all partitions or none."""
+        """Handle the response to AddPartitionsToTxn, which adds all partitions or none."""
         outcomes = {place: outcome_of(ask.kind, code) for place, code in codes.items()}
         missing = [place for place in self._adding if place not in codes]
         if missing and self._adding:
             return self._conclude(ask, CallOutcome.ABORTABLE, _unanswered(ask, missing))
         for outcome in (CallOutcome.FATAL, CallOutcome.ABORTABLE_OR_FATAL, CallOutcome.ABORTABLE):
             guilty = [place for place, each in outcomes.items() if each is outcome]
-            # OPERATION_NOT_ATTEMPTED: another partition failed, maybe with a retriable error.
+            # OPERATION_NOT_ATTEMPTED: another partition has failed, possibly with a retriable
+            # error.
             own = [place for place in guilty if codes[place] != OPERATION_NOT_ATTEMPTED]
             if own:
                 about = '%s of %s' % (place_of(own[0]), ask.about)
@@ -678,9 +678,9 @@ class TransactionState:
         return DriverStep(FIRST_BACKOFF_MS if is_first else None, refinds)
 
     def _on_offsets(self, ask: Ask, codes: Dict[TopicPartition, int]) -> DriverStep:
-        """Take the answer to TxnOffsetCommit; only what failed for a while is sent again."""
+        """Handle the response to TxnOffsetCommit; offsets with retriable errors are sent again."""
         if not self._offsets:
-            return _GO_ON  # given up meanwhile
+            return _GO_ON  # dropped meanwhile, by an error or an abort
         operation = self._offsets[0]
         outcomes = {place: outcome_of(ask.kind, code) for place, code in codes.items()}
         missing = [place for place in operation.left if place not in codes]
@@ -715,13 +715,13 @@ class TransactionState:
                 self._ended(Identity(response.producer_id, response.producer_epoch))
             return _GO_ON
         if code == INVALID_TXN_STATE and not commits and not self._is_started:
-            self._ended(None)  # the call without an answer was not carried out either
+            self._ended(None)  # the request without a response was not executed either
             return _GO_ON
         if outcome is CallOutcome.ABORTABLE_OR_FATAL and not commits and self._raises_epoch:
             self._needs_epoch = True
-            self._ended(None)  # the coordinator has forgotten it all
+            self._ended(None)  # the coordinator does not know the producer id any more
             return _GO_ON
-        # In version 2 the coordinator knows the epochs that it has raised itself.
+        # In version 2 the coordinator recognises epochs that it has raised itself.
         is_newer = self.is_v2 and code == PRODUCER_FENCED
         error = self._told(error_of_call(ask.kind, code, ask.about), is_newer)
         if outcome is CallOutcome.FATAL and commits and self._end_was_lost:
@@ -745,9 +745,9 @@ class TransactionState:
             self._operation.finish()
 
     def _ended(self, identity: Optional[Identity]) -> None:
-        """Be ready for the next transaction, or ask for a new epoch first.
+        """Get ready for the next transaction, or request a new epoch first.
 
-        Arguments: identity: that the coordinator gave for the next one (version 2).
+        Arguments: identity: the one of the next transaction, from the response (version 2).
         """
         if identity is not None:
             self.sequences.restart(identity)
@@ -765,8 +765,8 @@ class TransactionState:
 
 
 def _named(error: Optional[KafkaError], is_v2: bool) -> Optional[KafkaError]:
-    """Return the error of a batch as users of transactions should see it."""
-    if type(error) is errors.InvalidProducerEpochError:  # that of an old epoch is fenced too
+    """Return the error of a batch in the form for users of transactions."""
+    if type(error) is errors.InvalidProducerEpochError:  # an old epoch means a fenced producer
         return errors.FencedEpochError(*error.args)
     if type(error) is errors.UnsupportedVersionError and is_v2:
         return type(error)('%s %s' % (error.args[0], SET_BACK))

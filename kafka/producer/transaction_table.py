@@ -1,4 +1,4 @@
-"""The table of the states of a transactional producer and the moves between them.
+"""State table of a transactional producer: states, events and transitions.
 
 Follows KIP-98, KIP-360, KIP-890 and, for prepared transactions, KIP-939. An idempotent producer
 without transactional id uses the first three states and the last. Pure.
@@ -19,32 +19,32 @@ class TxnState(enum.Enum):
     INITIALIZING = 'initializing'  # InitProducerId is under way, for a producer id or a new epoch
     READY = 'ready'  # between transactions
     IN_TRANSACTION = 'in transaction'
-    PREPARED = 'prepared'  # all is stored; ended later, maybe by another process
-    COMMITTING = 'committing'  # what was sent is flushed, then the end is asked for
+    PREPARED = 'prepared'  # all records are stored; ended later, possibly by another process
+    COMMITTING = 'committing'  # records are flushed, then EndTxn is sent
     ABORTING = 'aborting'
     ABORTABLE_ERROR = 'abortable error'  # the transaction can only be aborted
     FATAL_ERROR = 'fatal error'  # the producer can only be closed
 
 
 class TxnEvent(enum.Enum):
-    """What changes the state."""
+    """The events that change the state."""
 
-    INITIALIZE = 'initialize'  # a producer id, or a new epoch, is to be asked for
-    INITIALIZED = 'initialized'  # it was given
+    INITIALIZE = 'initialize'  # a producer id, or a new epoch, is required
+    INITIALIZED = 'initialized'  # the coordinator has assigned it
     BEGIN = 'begin'
     PREPARE = 'prepare'
     COMMIT = 'commit'
     ABORT = 'abort'
     ENDED = 'ended'  # the transaction is over, and the next may begin
     RENEW = 'renew'  # it is over, and the next needs a new epoch from the coordinator
-    ABORTABLE = 'abortable'  # an error that costs the transaction
-    START_OVER = 'start over'  # the error was told to those whom it concerns
-    FATAL = 'fatal'  # an error that costs the producer
+    ABORTABLE = 'abortable'  # an error after which the transaction can only be aborted
+    START_OVER = 'start over'  # the affected batches have failed with the error
+    FATAL = 'fatal'  # an error after which the producer can only be closed
 
 
 _S, _E = TxnState, TxnEvent
 
-#: What follows. What is not here is a mistake of the caller, or of this package.
+#: The transitions. Any other event is an error of the caller, or of this package.
 TRANSITIONS: Mapping[TxnState, Mapping[TxnEvent, TxnState]] = {
     _S.UNINITIALIZED: {
         _E.INITIALIZE: _S.INITIALIZING,
@@ -81,14 +81,14 @@ TRANSITIONS: Mapping[TxnState, Mapping[TxnEvent, TxnState]] = {
     _S.ABORTING: {
         _E.ENDED: _S.READY,
         _E.RENEW: _S.INITIALIZING,
-        _E.ABORTABLE: _S.ABORTING,  # it is being aborted
+        _E.ABORTABLE: _S.ABORTING,  # the transaction is being aborted already
         _E.FATAL: _S.FATAL_ERROR,
     },
     _S.ABORTABLE_ERROR: {
-        _E.INITIALIZE: _S.INITIALIZING,  # if what failed was to initialize
+        _E.INITIALIZE: _S.INITIALIZING,  # if init_transactions() has failed
         _E.ABORT: _S.ABORTING,
         _E.ABORTABLE: _S.ABORTABLE_ERROR,
-        _E.START_OVER: _S.UNINITIALIZED,  # without transactional id nothing has to be aborted
+        _E.START_OVER: _S.UNINITIALIZED,  # without transactional id there is nothing to abort
         _E.FATAL: _S.FATAL_ERROR,
     },
     _S.FATAL_ERROR: {
@@ -97,7 +97,7 @@ TRANSITIONS: Mapping[TxnState, Mapping[TxnEvent, TxnState]] = {
     },
 }
 
-#: The states in which records may still be on their way to brokers.
+#: The states in which batches may be sent or in flight.
 SENDING = frozenset([_S.IN_TRANSACTION, _S.COMMITTING, _S.ABORTING, _S.ABORTABLE_ERROR])
 
 _ADVICE: Dict[TxnState, str] = {
@@ -114,7 +114,7 @@ _ADVICE: Dict[TxnState, str] = {
 
 
 def following(state: TxnState, event: TxnEvent) -> TxnState:
-    """Return the state after an event. Raises IllegalStateError if it cannot happen there."""
+    """Return the state after an event. Raises IllegalStateError if it is not allowed there."""
     found = TRANSITIONS[state].get(event)
     if found is None:
         raise IllegalStateError(

@@ -1,15 +1,15 @@
 """PreparedTransactions: ends transactions that other producers have prepared, from any process.
 
-Has the calls that need nothing but a transactional id and what prepare_transaction() returned:
-whether a transaction is still open, EndTxn, fencing an id, and which ids have open transactions or
-may have some soon. Called by :mod:`kafka.spark` and by programs, in one thread. Who may end which
-transaction is up to them. Follows KIP-98, KIP-664, KIP-890 and, in its names, KIP-939, whose
-two-phase commit needs brokers that no release has yet: here the transaction time-out goes on, and
-the coordinator aborts what was prepared longer ago.
+Has the calls that need only a transactional id and the result of prepare_transaction(): checking
+whether a transaction is still open, EndTxn, fencing an id, and listing the ids with open
+transactions or with a producer that may begin one. Called by :mod:`kafka.spark` and by programs, in
+one thread. The callers decide which process ends a transaction. Follows KIP-98, KIP-664, KIP-890
+and, in its names, KIP-939, whose two-phase commit needs brokers that no release has yet: here the
+transaction timeout still applies, and the coordinator aborts transactions that exceed it.
 
-Every call may be repeated: a broker answers an EndTxn with the same outcome as it did the first
-time, until the id is used again. After that, and after a time-out, it answers with an error for
-which is_over() is true.
+Every call may be repeated: a broker answers a repeated EndTxn with the same outcome, until the id
+is used again. After that, and after a timeout, it answers with an error for which is_over() is
+True.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ T = TypeVar('T')
 Transactions = Mapping[str, PreparedTxnState]
 Errors = Dict[str, KafkaError]
 
-#: What EndTxn answers when the transaction is over, or the id in other hands.
+#: The errors of EndTxn if the transaction is over, or another producer uses the id.
 _OVER = frozenset(
     each.errno
     for each in (
@@ -69,30 +69,29 @@ _OVER = frozenset(
         ProducerFencedError,
     )
 )
-#: States of transactions that readers of committed records have to wait for.
+#: States of transactions for which read_committed consumers have to wait.
 _OPEN = ['Ongoing']
-#: Those, and the state of an id whose producer has not begun a transaction yet.
+#: The same, and the state of an id whose producer has not begun a transaction yet.
 _HELD = ['Ongoing', 'Empty']
-#: Seconds before the first repetition: the markers of a transaction that ends are being written.
+#: Seconds before the first retry: the markers of an ending transaction are being written.
 _FIRST_PAUSE = 0.02
 #: Seconds to wait for a broker that is still loading the transactions of its ids.
 _LOADING_SECONDS = 5.0
 
 
 def is_over(error: Optional[KafkaError]) -> bool:
-    """Return True if an error means that the transaction has ended, no matter how."""
+    """Return True if an error means that the transaction has ended, by commit or abort."""
     return getattr(error, 'errno', None) in _OVER
 
 
 class PreparedTransactions:
     """Ends transactions at the coordinators of their ids. For one thread; connects on first use.
 
-    Arguments: configs: options of KafkaProducer: where the brokers are, security, time-outs.
+    Arguments: configs: options of KafkaProducer for bootstrap servers, security and timeouts.
     max_block_ms bounds each call. Raises: KafkaConfigurationError.
 
-    Methods that take several ids send all requests at once, and return {id: error} of those that
-    failed. All methods raise NoBrokersAvailable and the other errors of brokers that cannot be
-    reached.
+    Methods that take several ids send all requests at once, and return {id: error} for those that
+    failed. All methods raise NoBrokersAvailable and other errors if brokers cannot be reached.
     """
 
     def __init__(self, **configs: Any) -> None:
@@ -110,11 +109,11 @@ class PreparedTransactions:
     # ------------------------------------------------------------ transactions and ids
 
     def commit(self, transactions: Transactions) -> Errors:
-        """Commit; may be repeated."""
+        """Commit transactions; may be repeated."""
         return self._end(transactions, True)
 
     def abort(self, transactions: Transactions) -> Errors:
-        """Abort; may be repeated."""
+        """Abort transactions; may be repeated."""
         return self._end(transactions, False)
 
     def _end(self, transactions: Transactions, commits: bool) -> Errors:
@@ -124,9 +123,10 @@ class PreparedTransactions:
         return self._ask_all(asks, lambda _, code: outcome_of_end(code, commits))
 
     def check(self, transactions: Transactions) -> Errors:
-        """Find out whether transactions that have records are still open.
+        """Check whether transactions that have records are still open.
 
-        Adds a partition to each that is in it already, which changes nothing.
+        Sends AddPartitionsToTxn for a partition that is in the transaction already, which changes
+        nothing.
         """
         asks = {
             name: calls.add_partitions(_caller(name, state)._replace(is_v2=False), [place])
@@ -137,9 +137,9 @@ class PreparedTransactions:
         return self._ask_all(asks, outcome_of)
 
     def fence(self, transactional_ids: Iterable[str], timeout_ms: float = 60000) -> Errors:
-        """Take ids away from their producers, aborting what is open; wait until it is aborted.
+        """Fence the producers of ids, abort their open transactions, and wait for the abort.
 
-        Arguments: timeout_ms: transaction_timeout_ms that the ids have from then on.
+        Arguments: timeout_ms: the transaction_timeout_ms that the ids have from then on.
         """
         timeout = as_milliseconds('timeout_ms', timeout_ms)
         asks = {
@@ -151,26 +151,28 @@ class PreparedTransactions:
     def open_ids(self, prefix: str) -> Optional[List[str]]:
         """Return the ids with a prefix that have an open transaction; None before Kafka 3.0.
 
-        Only ids that this user may describe. Brokers that cannot be reached are left out, and those
-        that have not loaded their transactions within 5 s, or max_block_ms.
+        Only ids that this user is allowed to describe. Brokers that cannot be reached are left out,
+        and those that have not loaded their transactions within 5 s, or max_block_ms if that is
+        less.
         """
         return self.run(lambda network: self._list(network, prefix, _OPEN))
 
     def held_ids(self, prefix: str) -> Optional[List[str]]:
         """Return the ids of open_ids(), and those whose producers have not begun a transaction.
 
-        Also an id whose producer got its producer id before this call and has had no transaction
-        since: fencing the id keeps that producer from ever beginning one. Fenced ids are returned,
-        too.
+        These are ids whose producers got a producer id before this call and have had no transaction
+        since: fencing such an id prevents that producer from ever beginning one. Fenced ids are
+        returned, too.
         """
         return self.run(lambda network: self._list(network, prefix, _HELD))
 
-    # ------------------------------------------------------------ for other calls of the kind
+    # ------------------------------------------------------------ for other requests
 
     def run(self, ask: Callable[[NetworkClient], Coroutine[Any, Any, T]]) -> T:
-        """Run a coroutine, made with the network, once the cluster is found; return its result.
+        """Bootstrap, then run the coroutine that ``ask(network)`` returns; return its result.
 
-        Raises: KafkaTimeoutError after max_block_ms, if it does not end by itself before.
+        Raises: as NetworkClient.connect() after max_block_ms; KafkaTimeoutError if the coroutine
+        takes longer than max_block_ms plus request_timeout_ms; IllegalStateError after close().
         """
         if self._is_closed:
             raise IllegalStateError('the PreparedTransactions is closed')
@@ -212,7 +214,7 @@ class PreparedTransactions:
     async def _ask(
         self, network: NetworkClient, ask: Ask, decide: Callable[[CallKind, int], CallOutcome]
     ) -> Optional[KafkaError]:
-        """Repeat a request until the response is final; return its error, None for success."""
+        """Send a request until the response is final; return its error, None for success."""
         loop = network.loop
         deadline = loop.time() + self._max_block
         failures = 0

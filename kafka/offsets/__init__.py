@@ -1,1 +1,1 @@
-"""Questions about offsets, for consumers, readers and Spark."""
+"""Lookups of offsets, for consumers, bounded readers and Spark."""

@@ -1,11 +1,11 @@
-"""Where logs begin and end, what was written when, where an epoch of leaders ended.
+"""OffsetLookups: start and end of logs, offsets for timestamps, and end offsets of leader epochs.
 
-Sends ListOffsets, in all its versions, and OffsetForLeaderEpoch to the leaders of partitions, and
-repeats what may succeed later. Used by the consumer's offsets request manager and methods, and by
-bounded readers, in turns of the loop. Follows KIP-79, KIP-98, KIP-320, KIP-734.
+Sends ListOffsets, in all its versions, and OffsetForLeaderEpoch to the leaders of partitions. Used
+by the consumer's offsets request manager and methods, and by bounded readers, in turns of the loop.
+Follows KIP-79, KIP-98, KIP-320, KIP-734.
 
-Leaders are asked at the same time, each about all of its partitions. What fails in a way that may
-pass is tried again after a back-off, at whoever leads then.
+All leaders are asked at the same time, each for all of its partitions. After a retriable error the
+request is repeated after a back-off, to the leader at that time.
 """
 
 from __future__ import annotations
@@ -65,16 +65,16 @@ __all__ = ['EpochEnd', 'OffsetLookups', 'LookupOutcome', 'is_final']
 A = TypeVar('A')
 F = TypeVar('F')
 
-#: Special time -> the first version of ListOffsets that knows it; from 0 on they are milliseconds.
+#: Special timestamp -> the first version of ListOffsets that supports it; others are milliseconds.
 _SPECIAL_SINCE = {-1: 0, -2: 0, -3: 7, -4: 8, -5: 9, -6: 11}
 _TIMES_SINCE = 1
 _ISOLATION_SINCE = 2
-#: Before it OffsetForLeaderEpoch is one of replicas.
+#: OffsetForLeaderEpoch is for replicas only before this version.
 _EPOCHS_SINCE = 3
 _CONSUMER = -1
-#: What no further asking cures, of the codes of partitions.
+#: The error codes of partitions after which a retry is useless.
 _FINAL_CODES = frozenset([TopicAuthorizationFailedError.errno, UnsupportedVersionError.errno])
-#: The same of topics in Metadata.
+#: The same for the errors of topics in Metadata.
 _FINAL_TOPIC_ERRORS: Tuple[Type[KafkaError], ...] = (
     TopicAuthorizationFailedError,
     InvalidTopicError,
@@ -82,9 +82,9 @@ _FINAL_TOPIC_ERRORS: Tuple[Type[KafkaError], ...] = (
 
 
 class LookupOutcome(Generic[F]):
-    """What one leader said of some partitions.
+    """The result for the partitions of one leader.
 
-    Attributes: found; retry: errors that may go better later; failed: errors that will not.
+    Attributes: found; retry: partitions with retriable errors; failed: those with final errors.
     """
 
     __slots__ = ('failed', 'found', 'retry')
@@ -99,21 +99,22 @@ class LookupOutcome(Generic[F]):
 
 
 def is_final(error: KafkaError) -> bool:
-    """Return True if asking again is in vain, of an error that a request failed with."""
+    """Return True if a retry is useless after an error of a whole request."""
     return not error.retriable and not isinstance(error, UnknownBrokerIdError)
 
 
 def is_final_of_topic(error: Optional[KafkaError]) -> bool:
-    """Tell the same of what Metadata says of a topic."""
+    """Return True if a retry is useless after an error of a topic in Metadata."""
     return isinstance(error, _FINAL_TOPIC_ERRORS)
 
 
 class OffsetLookups:
     """Looks up offsets for one client.
 
-    Arguments: loop, pool: of the client; read_committed: whether logs end at the first open
-        transaction; request_timeout: seconds that one leader gets; retry_backoff,
-        retry_backoff_max: seconds between tries; chance: of the jitter.
+    Arguments: loop, pool: of the client; read_committed: whether logs end at the last stable offset
+        (the start of the first open transaction); request_timeout: seconds for one request;
+        retry_backoff, retry_backoff_max: seconds between attempts; chance: random numbers for
+        jitter.
     """
 
     def __init__(
@@ -139,30 +140,31 @@ class OffsetLookups:
             'read_committed' if self._read_committed else 'read_uncommitted'
         )
 
-    # ------------------------------------------------------------ until all are known
+    # ------------------------------------------------------------ with retries
 
     async def look_up(
         self, timestamps: Mapping[TopicPartition, int], timeout: float
     ) -> Dict[TopicPartition, Optional[OffsetAndTimestamp]]:
-        """Return the offset of a time in each partition, None where there is none.
+        """Return the offset for a timestamp in each partition, None if no record has one.
 
-        Arguments: timestamps: milliseconds since 1970, for the first record at or after them; -1
-            for the end of the log, -2 for its start, -3 for the newest record, and what else
-            ListOffsets knows; timeout: seconds for all of it.
+        Arguments: timestamps: milliseconds since 1970, for the first record at or after that time;
+        -1
+            for the end of the log, -2 for its start, -3 for the record with the maximum timestamp,
+            and other special values of ListOffsets; timeout: seconds in total.
 
-        Raises KafkaTimeoutError, which names partitions that are not known by then, whether they
-        exist or not; TopicAuthorizationFailedError({topics}); InvalidTopicError;
-        UnsupportedVersionError for a time that a broker cannot look up, such as one from 0 on
-        before 0.10.1; what connecting fails with for good.
+        Raises KafkaTimeoutError, which names the partitions without a result, whether they exist or
+        not; TopicAuthorizationFailedError({topics}); InvalidTopicError; UnsupportedVersionError for
+        a timestamp that a broker does not support, such as one from 0 on before 0.10.1; final
+        errors of connecting.
         """
         return await self._until_known(timestamps, self.ask, timeout, 'the offsets')
 
     async def epoch_ends(
         self, epochs: Mapping[TopicPartition, Tuple[int, int]], timeout: float
     ) -> Dict[TopicPartition, EpochEnd]:
-        """Return where epochs of leaders ended (KIP-320).
+        """Return the end offsets of leader epochs (KIP-320).
 
-        Arguments: epochs: (epoch of the leader as known here, epoch that is asked about).
+        Arguments: epochs: (current leader epoch as known here, requested leader epoch).
         Raises as look_up(); UnsupportedVersionError for brokers before 2.3.
         """
         return await self._until_known(epochs, self.ask_epochs, timeout, 'the ends of epochs')
@@ -176,7 +178,7 @@ class OffsetLookups:
     ) -> Dict[TopicPartition, F]:
         deadline = self._loop.time() + timeout
         found: Dict[TopicPartition, F] = {}
-        why: Dict[TopicPartition, KafkaError] = {}  # what they failed with last
+        why: Dict[TopicPartition, KafkaError] = {}  # the last error of each
         failures = 0
         missing = list(asked)
         while missing:
@@ -196,7 +198,7 @@ class OffsetLookups:
                 why.update(outcome.retry)
             missing = [each for each in asked if each not in found]
             if missing:
-                # Whose leader is not known yet waits for nothing but the answer, the first time.
+                # The first metadata request for unknown leaders is sent without a back-off.
                 failures += 1 if why else 0
                 await self._learn(missing, failures, deadline, why)
         return found
@@ -208,7 +210,7 @@ class OffsetLookups:
         deadline: float,
         why: Dict[TopicPartition, KafkaError],
     ) -> None:
-        """Ask who leads some partitions, after a back-off; what goes wrong goes into `why`."""
+        """Request the leaders of partitions after a back-off; put retriable errors into `why`."""
         pause = self.backoff(failures)
         left = deadline - self._loop.time()
         await self._loop.sleep(min(pause, left))
@@ -230,7 +232,7 @@ class OffsetLookups:
                 why[each] = known or self._unled(each)
 
     def _unled(self, partition: TopicPartition) -> KafkaError:
-        """Return why a partition has no leader, of whose topic brokers say nothing bad."""
+        """Return the error for a partition without leader whose topic has no error."""
         topic, number = str(partition.topic), partition.partition
         known = self._pool.cluster.partitions_for_topic(topic)
         if known and number not in known:
@@ -239,14 +241,14 @@ class OffsetLookups:
         return LeaderNotAvailableError('no leader is known')
 
     def backoff(self, failures: int) -> float:
-        """Return how many seconds to wait after so many failures in a row (KIP-580)."""
+        """Return the back-off in seconds after this number of consecutive failures (KIP-580)."""
         part = self._chance.uniform(0.8, 1.2)
         return backoff_seconds(self._retry_backoff, self._retry_backoff_max, failures, part)
 
-    # ------------------------------------------------------------ who is asked
+    # ------------------------------------------------------------ leaders and topics
 
     def leader(self, partition: TopicPartition) -> Optional[int]:
-        """Return the node that leads a partition, None while that is not known."""
+        """Return the leader node of a partition, None if unknown."""
         leader: Optional[int] = self._pool.cluster.leader_for_partition(partition)
         return None if leader == -1 else leader
 
@@ -259,20 +261,20 @@ class OffsetLookups:
         return by_leader
 
     def topic_error(self, partition: TopicPartition) -> Optional[KafkaError]:
-        """Return what brokers said of the topic last, None for nothing."""
+        """Return the last error of a partition's topic in Metadata, or None."""
         error = self._pool.cluster.topic_errors.get(str(partition.topic))
         if error is TopicAuthorizationFailedError:
-            return error({partition.topic})  # as programs know it since 1.0
+            return error({partition.topic})  # with a set of topics, as in releases since 1.0
         return None if error is None else error(partition.topic)
 
-    # ------------------------------------------------------------ one leader, once
+    # ------------------------------------------------------------ one request to one leader
 
     async def ask(
         self, node: int, timestamps: Dict[TopicPartition, int], seconds: Optional[float] = None
     ) -> LookupOutcome[Optional[OffsetAndTimestamp]]:
-        """Ask a node once for the offsets of times. Raises nothing of what brokers do.
+        """Send one ListOffsets request to a node. Errors of brokers are in the outcome, not raised.
 
-        Arguments: timestamps: as look_up(); seconds: for it, at most the request time-out.
+        Arguments: timestamps: as look_up(); seconds: the time limit, at most the request timeout.
         """
         return await self._once(node, timestamps, self._list_offsets, seconds)
 
@@ -282,7 +284,7 @@ class OffsetLookups:
         epochs: Dict[TopicPartition, Tuple[int, int]],
         seconds: Optional[float] = None,
     ) -> LookupOutcome[EpochEnd]:
-        """Ask a node once for the ends of epochs, as ask()."""
+        """Send one OffsetForLeaderEpoch request to a node; as ask()."""
         return await self._once(node, epochs, self._offset_for_leader_epoch, seconds)
 
     async def _once(
@@ -383,8 +385,8 @@ class OffsetLookups:
 
 
 def _highest(link: Any, request: Type[Message]) -> int:
-    """Return the highest version of a request that a broker and this package have, -1: none."""
-    if link.versions is None:  # before it was heard that it is ready
+    """Return the highest common version of a request, -1 if the broker does not support it."""
+    if link.versions is None:  # closed or lost before this task ran again
         raise Cancelled('%r was closed or lost' % link)
     highest: int = link.versions.ranges.get(request.api_key, (0, -1))[1]
     return min(highest, request.max_version)
@@ -417,7 +419,7 @@ def _sort(
     answer: Any,
     read: Callable[[Any], F],
 ) -> None:
-    """Put the answer about a partition where it belongs."""
+    """Add the response for a partition to the outcome."""
     if answer is None:
         outcome.retry[partition] = UnknownTopicOrPartitionError(
             'node %d left %s out of its answer' % (node, _name(partition))
@@ -431,7 +433,7 @@ def _sort(
 
 
 def _offset_in(answer: ListOffsetsPartitionResponse) -> Optional[OffsetAndTimestamp]:
-    """Return what ListOffsets found; error 43 says that the log has no times: nothing."""
+    """Return the offset of a ListOffsets response; None for error 43: the log has no timestamps."""
     if answer.error_code:
         return None
     if answer.old_style_offsets:
@@ -446,7 +448,7 @@ def _end_in(answer: Any) -> EpochEnd:
 
 
 def _as_one(failed: Mapping[TopicPartition, Any]) -> KafkaError:
-    """Return what stands for errors that no further asking cures."""
+    """Return one error for all final errors; TopicAuthorizationFailedError has all its topics."""
     topics = {
         str(each.topic)
         for each, error in failed.items()

@@ -1,13 +1,13 @@
-"""ExactlyOnce: a loop of transactions that reads, transforms and writes each record exactly once.
+"""ExactlyOnce: a consume-transform-produce loop that processes each record exactly once.
 
-Each transaction polls, begins, sends, adds the offsets, and commits; after an error it aborts,
-seeks back and tries again. Uses only public methods of the consumer and the producer, and closes
-neither. Follows KIP-98 and KIP-447: the offsets are part of the transaction, and the group rejects
-those of a consumer that it has gone on without.
+Each step polls, begins a transaction, sends, adds the offsets, and commits; after an error it
+aborts, seeks back and tries again. Uses only public methods of the consumer and the producer, and
+closes neither. Follows KIP-98 and KIP-447: the offsets are part of the transaction, and the group
+coordinator rejects those of a member that has been replaced.
 
-Each poll() is one transaction, which ends before the next poll(), so no rebalance meets an open
-one. The identity of the member is taken when the records are returned, not later: a member that was
-removed has no generation, and offsets without a generation are not fenced.
+Each transaction has the records of one poll() and ends before the next poll(), so that no rebalance
+happens during a transaction. The group metadata is read when the records are returned, not later: a
+member that was removed has no generation, and offsets without a generation are not fenced.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = ['ExactlyOnce']
 
 log = logging.getLogger(__name__)
 
-#: The errors of a group that has moved on without this member.
+#: The errors of a member that is not in the current generation of its group.
 _MOVED_ON = frozenset(
     [
         IllegalGenerationError.errno,
@@ -47,34 +47,34 @@ _MOVED_ON = frozenset(
         StaleMemberEpochError.errno,
     ]
 )
-#: What costs a transaction and may go well the next time, beside what is retriable by its class.
+#: Error codes after which the next transaction may succeed, besides those of retriable classes.
 _WORTH_RETRYING = _MOVED_ON | {
-    45,  # OUT_OF_ORDER_SEQUENCE_NUMBER: what was lost is sent again
-    47,  # INVALID_PRODUCER_EPOCH: the coordinator ended it for taking too long
+    45,  # OUT_OF_ORDER_SEQUENCE_NUMBER: the lost records are sent again
+    47,  # INVALID_PRODUCER_EPOCH: the coordinator has timed the transaction out
     59,  # UNKNOWN_PRODUCER_ID
     120,  # TRANSACTION_ABORTABLE
 }
 
-#: A member hears what its group thinks by its next heartbeat; those of KIP-848 send one in so many
-#: seconds unless the broker says otherwise.
+#: The default heartbeat interval of members of KIP-848, which the broker can change. A heartbeat
+#: response notifies a member that it is not in the group any more.
 _HEARTBEAT_OF_848 = 5.0
 _LOOK_SECONDS = 0.05
-#: Arguments for a call that itertools.starmap() makes once.
+#: The empty arguments of one call by itertools.starmap().
 _ONCE: List[Tuple[()]] = [()]
 
 _FIELDS = ('topic', 'value', 'key', 'headers', 'partition', 'timestamp_ms')
-_CONSUMED = ('partition', 'timestamp_ms')  # of a consumed record these are those of its source
+_CONSUMED = ('partition', 'timestamp_ms')  # not copied from a consumed record
 
 Transform = Callable[[List[Any]], Optional[Iterable[Any]]]
 
 
 class _State(enum.Enum):
-    """How far it is."""
+    """The states of an ExactlyOnce."""
 
-    NEW = 'new'  # init_transactions() is owed
+    NEW = 'new'  # init_transactions() was not called yet
     READY = 'ready'
     OPEN = 'in a transaction'  # or about to begin one
-    COMMITTING = 'committing'  # the call has begun, its outcome is not known
+    COMMITTING = 'committing'  # the call has begun, its outcome is unknown
     ABORTING = 'aborting'
     DEAD = 'finished by an error'
     CLOSED = 'closed'
@@ -93,8 +93,11 @@ _TRANSITIONS: Mapping[_State, List[_State]] = {
 
 
 class _Batch(NamedTuple):
-    """What one poll returned: the records, where each partition began, what is to be committed,
-    who the consumer was then, and what the call that commits them returned, once it has.
+    """The result of one poll.
+
+    records; begins: the first offset in each partition; offsets: the offsets to commit; who: the
+    group metadata of the consumer at that time; committed: what commit_transaction() has returned,
+    empty before.
     """
 
     records: List[Any]
@@ -107,25 +110,26 @@ class _Batch(NamedTuple):
 class ExactlyOnce:
     """Reads with a consumer, transforms, and writes with a producer, all in transactions.
 
-    For programs without threads: one object, its consumer and its producer belong to one thread.
+    Not thread-safe: the object, its consumer and its producer are used in one thread.
     ::
 
         with ExactlyOnce(consumer, producer) as loop:
             loop.run(lambda records: [('out', each.value, each.key) for each in records])
 
     Arguments:
-        consumer: a KafkaConsumer that was subscribed or assigned, with a group and with
-            enable_auto_commit=False; best with isolation_level='read_committed'.
-        producer: a KafkaProducer with a transactional_id that only this program uses now.
-        max_tries: so often in a row transactions may fail before their error is raised, and so
-            often a call that took longer than max_block_ms is made again.
-        retry_backoff_ms, retry_backoff_max_ms: pause after a failure, doubled with each in a row.
+        consumer: a KafkaConsumer that was subscribed or assigned, with a group_id and with
+            enable_auto_commit=False; isolation_level='read_committed' is recommended.
+        producer: a KafkaProducer with a transactional_id that no other program uses now.
+        max_tries: how many consecutive transactions may fail before the error is raised, and how
+            often a call that takes longer than max_block_ms is attempted.
+        retry_backoff_ms, retry_backoff_max_ms: the pause after a failure, doubled with each
+            consecutive one, and its maximum.
         poll_timeout_ms: how long a step waits for records.
-        max_records: of one transaction, None for what the consumer gives.
+        max_records: the limit of one transaction, None for that of the consumer.
 
-    Raises KafkaConfigurationError where the options of one of the two do not do.
+    Raises KafkaConfigurationError if the options of consumer or producer are not suitable.
 
-    Attributes: committed, aborted: how many transactions.
+    Attributes: committed, aborted: the numbers of transactions.
     """
 
     sleep = staticmethod(time.sleep)
@@ -155,11 +159,11 @@ class ExactlyOnce:
             self._poll['max_records'] = max_records
         self._state = _State.NEW
         self._failures = 0
-        # What poll() has returned and is neither committed nor sought back to: after an exception,
-        # whatever it was, the next step() begins with that.
+        # The records of poll() that are neither committed nor sought back to: after any exception
+        # the next step() settles these first.
         self._polled: List[Mapping[TopicPartition, List[Any]]] = []
-        self._batch: Optional[_Batch] = None  # of the transaction that is open, or not surely over
-        self._cause: Optional[KafkaError] = None  # of what it has died
+        self._batch: Optional[_Batch] = None  # of a transaction without a known outcome
+        self._cause: Optional[KafkaError] = None  # the error because of which the state is DEAD
 
     def __repr__(self) -> str:
         return '<ExactlyOnce %s committed=%d aborted=%d>' % (
@@ -183,16 +187,16 @@ class ExactlyOnce:
             return
         try:
             self.close()
-        except KafkaError as other:  # what the block raised tells more
+        except KafkaError as other:  # must not replace the exception of the block
             log.warning('%r could not be closed in order: %s', self, other)
 
     # ------------------------------------------------------------ the calls
 
     def run(self, transform: Transform, stop: Any = None) -> int:
-        """Do step() after step(); return how many records were transformed and committed.
+        """Repeat step(); return the number of records that were transformed and committed.
 
-        Arguments: transform: as step(); stop: a function that tells whether to end, or a
-        threading.Event; looked at between two steps. None goes on for ever.
+        Arguments: transform: as step(); stop: a function that returns True to end, or a
+        threading.Event; checked between steps. None runs until an exception.
         Raises: as step().
         """
         is_over = getattr(stop, 'is_set', stop) or (lambda: False)
@@ -202,26 +206,27 @@ class ExactlyOnce:
         return total
 
     def step(self, transform: Transform) -> int:
-        """Poll once, and transform and commit what came in one transaction.
+        """Poll once, and transform and commit the records in one transaction.
 
-        Returns how many records that was, 0 for none; with those whose commit was finished first.
-        Takes at most poll_timeout_ms without records, otherwise a few calls of the producer, each
-        of which max_block_ms bounds, times max_tries.
+        Returns the number of committed records, 0 if there were none; records whose commit was only
+        completed by this call are included. Takes at most poll_timeout_ms without records,
+        otherwise that of a few producer calls, each bounded by max_block_ms times max_tries.
 
         Arguments: transform: gets a list of ConsumerRecords, those of each partition in order, and
-            returns what to send: an iterable of tuples (topic, value, key, headers, partition,
-            timestamp_ms), of which the last may be left out, or of objects with such attributes;
-            None for nothing. It is called again with the same records after an error, and has to
-            leave no other traces than what it returns.
+            returns the records to send: an iterable of tuples (topic, value, key, headers,
+            partition, timestamp_ms), of which the last may be left out, or of objects with such
+            attributes; None to send nothing. After an error it is called again with the same
+            records, so it must not have side effects.
 
         Raises:
-            What transform raises: the transaction is aborted, the consumer is back at its records.
-            KafkaError of the kind that aborted max_tries transactions in a row, or that no further
-                try cures, such as TopicAuthorizationFailedError; the same holds.
-            KafkaTimeoutError: brokers did not finish a commit, or an abort, in time, and its
-                outcome is not known. The next step() goes on with it before it polls.
-            ProducerFencedError and what else finishes the producer or the member of the group:
-                every later call raises it again; make a new producer, consumer and ExactlyOnce.
+            What transform raises: the transaction is aborted, and the consumer has sought back.
+            KafkaError: the error that aborted max_tries consecutive transactions, or one that is
+                not retriable, such as TopicAuthorizationFailedError; aborted in the same way.
+            KafkaTimeoutError: a commit or an abort took too long, and its outcome is unknown. The
+                next step() continues it before it polls.
+            ProducerFencedError and other errors after which the producer or the group member cannot
+                continue: every later call raises it again; make a new producer, consumer and
+                ExactlyOnce.
             IllegalStateError: after close().
             What poll() raises.
         """
@@ -236,9 +241,9 @@ class ExactlyOnce:
             self._recover(error)
 
     def close(self) -> None:
-        """End: a commit or abort that was not finished is tried once more. Closes no client.
+        """Close; try once more to complete a pending commit or abort. Closes no client.
 
-        Raises: KafkaTimeoutError, ProducerFencedError and such, as step().
+        Raises: KafkaTimeoutError, ProducerFencedError and others, as step().
         """
         if self._state is _State.CLOSED:
             return
@@ -252,7 +257,7 @@ class ExactlyOnce:
     # ------------------------------------------------------------ one transaction
 
     def _next_batch(self) -> Optional[_Batch]:
-        """Poll; return what came."""
+        """Poll; return the batch of records, None if there are none."""
         polled = self._take(**self._poll)
         who = self._consumer.group_metadata()
         begins: Dict[TopicPartition, int] = {}
@@ -269,19 +274,19 @@ class ExactlyOnce:
         return _Batch(records, begins, offsets, who, [])
 
     def _take(self, **options: Any) -> Mapping[TopicPartition, List[Any]]:
-        """Poll, and keep what came until it is committed or sought back to."""
+        """Poll, and keep the records until they are committed or sought back to."""
         self._polled = []
-        # Without bytecode between the return of poll() and the note of what it returned: an
+        # No bytecode runs between the return of poll() and the store of its result: an asynchronous
         # exception there would skip the records.
         poll = functools.partial(self._consumer.poll, **options)
         self._polled.extend(itertools.starmap(poll, _ONCE))
         return self._polled[0]
 
     def _offset_behind(self, partition: TopicPartition, last: Any) -> OffsetAndMetadata:
-        """Return what is committed once a record is done.
+        """Return the offset to commit after a record.
 
-        The position stands behind what follows it and is nobody's to read, such as the mark at the
-        end of a transaction: committed without that, a group would seem to lag by one for ever.
+        The position is after entries that consumers do not get, such as the control record at the
+        end of a transaction. Without these the group would have a permanent lag of one.
         """
         position = self._consumer.position(partition)
         behind = last.offset + 1
@@ -291,9 +296,9 @@ class ExactlyOnce:
         return OffsetAndMetadata(behind, '', -1 if epoch is None else epoch)
 
     def _attempt(self, transform: Transform, batch: _Batch) -> Optional[KafkaError]:
-        """Do all of one transaction; return the error of it, None if it is committed.
+        """Run one transaction; return its error, None if it is committed.
 
-        What the transform raises comes out, after the transaction was aborted.
+        An exception of the transform is raised after the transaction was aborted.
         """
         if self._is_thrown_out(batch):
             self._go_back()
@@ -312,9 +317,10 @@ class ExactlyOnce:
         return error
 
     def _is_thrown_out(self, batch: _Batch) -> bool:
-        """Return True if a member lost its membership just after the poll.
+        """Return True if the consumer lost its membership just after the poll.
 
-        It has no generation then, and the offsets of such are taken from anybody.
+        It has no generation then, and the coordinator accepts offsets without a generation from any
+        client.
         """
         return batch.who.generation_id < 0 and self._consumer.subscription() is not None
 
@@ -344,7 +350,7 @@ class ExactlyOnce:
         return None
 
     def _commit(self, batch: _Batch) -> None:
-        if not batch.committed:  # else an exception came between the call and its note
+        if not batch.committed:  # else an exception came between the call and the lines below
             commit = self._producer.commit_transaction
             self._repeat(
                 lambda: batch.committed.extend(itertools.starmap(commit, _ONCE)),
@@ -356,7 +362,7 @@ class ExactlyOnce:
         self._polled, self._batch = [], None
 
     def _repeat(self, call: Callable[[], Any], what: str) -> None:
-        """Make a call that goes on when its time is over, again, so often."""
+        """Repeat a call that continues after a timeout, up to max_tries times."""
         for tries in range(1, self._max_tries + 1):
             try:
                 call()
@@ -369,9 +375,9 @@ class ExactlyOnce:
     # ------------------------------------------------------------ after an error
 
     def _settle(self) -> int:
-        """Come to a state from which a transaction may begin.
+        """Complete or abort a pending transaction, so that a new one may begin.
 
-        Returns how many records a commit had that is finished now.
+        Returns the number of records of a commit that was completed by this call.
         """
         if self._state is _State.CLOSED:
             raise IllegalStateError('the ExactlyOnce is closed')
@@ -387,7 +393,7 @@ class ExactlyOnce:
                 return len(batch.records)
             except KafkaError as error:
                 self._recover(error)
-        elif self._polled:  # an exception has ended the last call
+        elif self._polled:  # an exception has interrupted the last call
             self._abort(None)
         return 0
 
@@ -401,11 +407,11 @@ class ExactlyOnce:
         self._move(_State.READY)
 
     def _recover(self, error: KafkaError) -> None:
-        """Abort and go back; return if the next try may go better, otherwise raise the error."""
+        """Abort and seek back; return if a retry may succeed, otherwise raise the error."""
         if self._state is _State.COMMITTING and isinstance(error, KafkaTimeoutError):
             raise error  # it may be committed: only the same call may follow
         if self._state is _State.COMMITTING and isinstance(error, IllegalStateError):
-            # It may be committed, by a call that an exception has ended as it returned.
+            # It may be committed, by a call that was interrupted by an exception when it returned.
             self._die(error)
             raise error
         batch = self._batch
@@ -430,11 +436,11 @@ class ExactlyOnce:
             self._hear_of_the_group(batch)
 
     def _hear_of_the_group(self, batch: _Batch) -> None:
-        """Return once the consumer knows that its group has gone on without it, if that is so.
+        """Wait until the consumer has noticed that it is not in its group any more, if so.
 
-        The producer was told, not the consumer: until its next heartbeat it would go on as before,
-        in vain. A commit of what is committed anyway tells both of them whether it still counts; it
-        is fenced like the transaction.
+        The error went to the producer: until its next heartbeat the consumer would continue as
+        before, and every transaction would fail. A commit of the offsets that are committed already
+        shows whether the membership is still valid, as it is fenced like the transaction.
         """
         owned = self._consumer.assignment()
         known = {place: at for place, at in batch.begins.items() if place in owned}
@@ -452,7 +458,7 @@ class ExactlyOnce:
             self.sleep(_LOOK_SECONDS)
 
     def _looks(self) -> int:
-        """Return how often to look whether the consumer has heard, for two heartbeats in all."""
+        """Return the number of checks of the group metadata, for two heartbeat intervals."""
         config = self._consumer.config
         seconds = config.get('heartbeat_interval_ms', 3000) / 1000
         if config.get('group_protocol') == 'consumer':
@@ -461,9 +467,9 @@ class ExactlyOnce:
         return looks
 
     def _abort(self, error: Optional[KafkaError]) -> None:
-        """Abort what is open, if anything, and go back to where it began.
+        """Abort the open transaction, if there is one, and seek back to its start.
 
-        Raises KafkaTimeoutError, and after what finishes the producer that.
+        Raises KafkaTimeoutError, and errors after which the producer cannot continue.
         """
         if self._state is _State.READY:
             self._go_back()
@@ -477,14 +483,14 @@ class ExactlyOnce:
             raise late from error
         except IllegalStateError as closed:  # it had not begun, or is aborted already
             log.debug('no transaction to abort: %s', closed)
-        except KafkaError as refused:  # only who is finished may not abort
+        except KafkaError as refused:  # only a producer in the fatal state cannot abort
             self._die(refused)
             raise refused from error
         self._move(_State.READY)
         self._go_back()
 
     def _give_up(self) -> None:
-        """Abort because the transform raised; nothing here hides that."""
+        """Abort because the transform raised; errors are only logged, so as not to hide that."""
         if self._state not in (_State.READY, _State.OPEN):
             return
         try:
@@ -493,10 +499,10 @@ class ExactlyOnce:
             log.warning('the transaction could not be aborted: %s', error)
 
     def _go_back(self) -> None:
-        """Let the next poll hand out again what is still this consumer's to read.
+        """Seek back in the partitions that are still assigned, so that poll() repeats the records.
 
-        Where each partition began is what was committed last: whoever else has it by now goes on
-        from there too.
+        The start of the records is the last committed offset: a consumer that has got a partition
+        meanwhile continues there, too.
         """
         batch = self._batch
         if batch is None or not batch.committed:
@@ -532,7 +538,7 @@ class ExactlyOnce:
 
 
 def _check_options(consumer: Any, producer: Any) -> None:
-    """Raise KafkaConfigurationError for clients that cannot do it; warn of half of the promise."""
+    """Raise KafkaConfigurationError for unsuitable options; warn without read_committed."""
     reads, writes = consumer.config, producer.config
     if reads.get('enable_auto_commit', True):
         raise KafkaConfigurationError(
@@ -553,9 +559,9 @@ def _check_options(consumer: Any, producer: Any) -> None:
 
 
 def _may_retry(error: KafkaError) -> bool:
-    """Return True if the transaction may go well the next time."""
+    """Return True if the next transaction may succeed."""
     while type(error) is KafkaError and isinstance(error.__cause__, KafkaError):
-        error = error.__cause__  # a producer names the error of a record so
+        error = error.__cause__  # TransactionState wraps the error of a record like this
     return (
         error.retriable
         or isinstance(error, CommitFailedError)
@@ -564,7 +570,7 @@ def _may_retry(error: KafkaError) -> bool:
 
 
 def _arguments(item: Any) -> Dict[str, Any]:
-    """Return what send() is called with. Raises TypeError for what is no record."""
+    """Return the arguments of send(). Raises TypeError for an object that is not a record."""
     if hasattr(item, 'topic') and hasattr(item, 'value'):
         found = {name: getattr(item, name) for name in _FIELDS if hasattr(item, name)}
         if hasattr(item, 'offset'):

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = ['Opened', 'Opening', 'prepare_again']
 
-log = logging.getLogger('kafka.net.connect')  # as in earlier releases: programs configure it
+log = logging.getLogger(__name__)
 
 T = TypeVar('T')
 

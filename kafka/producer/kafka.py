@@ -150,7 +150,7 @@ class KafkaProducer:
         self._preparation = RecordPreparation(
             config['key_serializer'], config['value_serializer'], config['partitioner']
         )
-        interceptors = config['interceptors']
+        interceptors = list(config['interceptors'])
         self._interceptors = ProducerInterceptors(interceptors) if interceptors else None
         self._max_block = config['max_block_ms'] / 1000
         self._forked = False
@@ -190,6 +190,11 @@ class KafkaProducer:
         network.connect(limit)
         options.settle_release(config, network.release())
         check_codec(config)
+
+    @property
+    def _sender(self) -> Sender:
+        """The sender, under the private name that it had in 1.x to 3.x."""
+        return self._engine.sender
 
     @property
     def _metadata(self) -> ClusterMetadata:

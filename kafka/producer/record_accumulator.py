@@ -773,7 +773,8 @@ class RecordAccumulator:
             inner, frame = frame, frame.f_back
             if frame.f_locals.get('self') is self:
                 return True
-            # When it calls _send() it has released the lock.
+            # When it calls _send() it has released the lock. KafkaProducer.send() alone may have
+            # a local of this name.
             if frame.f_code.co_name == 'send' and inner.f_code.co_name != '_send':
                 if frame.f_locals.get('accumulator') is self:
                     return True

@@ -104,7 +104,7 @@ class Sender:
             self._in_flight,
             self._versions,
             self._alarm,
-        ).send
+        ).try_to_send
         # The tasks that connect to nodes.
         self._connecting: Dict[int, Task[Any]] = {}
         self._stalls = Stalls(settings.availability_timeout)

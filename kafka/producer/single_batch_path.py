@@ -78,7 +78,7 @@ class SingleBatchPath:
         self._versions = versions
         self._alarm = alarm
 
-    def send(self, now: float, until: float) -> bool:
+    def try_to_send(self, now: float, until: float) -> bool:
         """Send the only outstanding batch, and block until its response.
 
         Arguments: until: when to stop blocking, in the time of the loop.

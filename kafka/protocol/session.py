@@ -5,9 +5,7 @@ and enforces the order of messages. The same class is used by clients and by the
 Sockets, time and retries belong to its driver. frames.py splits the byte stream, negotiation.py
 reads lists of versions, session_states.py has the states and events.
 
-A driver only transports bytes::
-
-A driver moves bytes and nothing else::
+A driver only moves bytes::
 
     session = Session(Role.CLIENT, 'my-client')
     write(session.negotiate())

@@ -342,3 +342,23 @@ def test_memory_is_free_afterwards(make):
     producer = make(buffer_memory=100000)
     warm(producer, count=50)
     assert len(producer) == 0 and producer._accumulator.memory.used == 0
+
+
+def test_a_callback_below_it_is_in_no_call_that_may_have_the_lock(cluster, ways, monkeypatch):
+    """Before Python 3.10 such a call is told by its name and a local: this path is none of them."""
+    monkeypatch.setattr('kafka.producer.record_accumulator._MAY_KEEP_LOCK', True)
+    producer = KafkaProducer(bootstrap_servers=cluster.bootstrap)
+    accumulator, noted = producer._accumulator, []
+
+    def note(_):
+        accumulator.lock.acquire()  # which an exception has kept from being released
+        noted.append(accumulator.is_inside())
+
+    with producer:
+        warm(producer)
+        del ways[:]
+        future = producer.send('one', b'v')
+        future.add_callback(note)
+        future.get(30)
+        assert ways == SHORT and noted == [False]
+        assert not accumulator.is_mine()

@@ -89,6 +89,6 @@ def test_it_has_one_process_which_stop_ends():
 
 def test_a_process_that_ends_is_told_with_its_log():
     started = EmbeddedCluster(TABLE['4.4.0'], 0)
-    with pytest.raises(ClusterError, match='brokers must be a number from 1 on'):
+    with pytest.raises(ClusterError, match='brokers must be a number >= 1'):
         started.start()
     assert started.process_ids == set()

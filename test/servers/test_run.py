@@ -84,7 +84,7 @@ def test_options(words, real, embedded, bootstrap):
 def test_embedded_brokers_can_be_each_release_there_is():
     assert run.embedded_versions('0.8.2.2') == ['0.8.2.2']
     assert run.embedded_versions('all')[0] == '0.8.0'
-    with pytest.raises(ValueError, match=r'7.*there are 0\.8\.0'):
+    with pytest.raises(ValueError, match=r'7.*use one of 0\.8\.0'):
         run.embedded_versions('7')
 
 

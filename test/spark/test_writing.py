@@ -10,7 +10,7 @@ from kafka.partitioner.hashed import murmur2
 from kafka.producer.rows import Rows
 from kafka.spark import clients, writing
 from kafka.spark.writing import (
-    Layout,
+    RowLayout,
     SharedOutlet,
     UnwritableRowError,
     layout_of,
@@ -83,7 +83,7 @@ def batch(**columns):
     return pa.record_batch(columns)
 
 
-VALUE = Layout(value=0, given_topic='t')
+VALUE = RowLayout(value=0, given_topic='t')
 
 
 # ------------------------------------------------------------ columns
@@ -97,12 +97,12 @@ def test_columns_are_found_by_name_in_any_order():
         ('topic', 'string'),
         ('key', 'string'),
     ]
-    assert layout_of(columns, None) == Layout(1, key=4, headers=2, partition=0, topic=3)
+    assert layout_of(columns, None) == RowLayout(1, key=4, headers=2, partition=0, topic=3)
 
 
 def test_other_columns_are_passed_over():
     columns = [('offset', 'bigint'), ('value', 'string'), ('timestamp', 'timestamp')]
-    assert layout_of(columns, 't') == Layout(1, given_topic='t')
+    assert layout_of(columns, 't') == RowLayout(1, given_topic='t')
 
 
 def test_names_of_columns_are_compared_with_case():
@@ -111,7 +111,7 @@ def test_names_of_columns_are_compared_with_case():
 
 
 def test_the_option_goes_before_the_column_whatever_its_type():
-    assert layout_of([('topic', 'int'), ('value', 'string')], 't') == Layout(1, given_topic='t')
+    assert layout_of([('topic', 'int'), ('value', 'string')], 't') == RowLayout(1, given_topic='t')
 
 
 @pytest.mark.parametrize('name', ['value', 'other'])
@@ -180,7 +180,7 @@ def test_text_and_bytes_are_stored_as_bytes(config, stored, monkeypatch, kind, n
 def test_null_values_are_tombstones(config, stored):
     write_batches(
         [batch(k=pa.array([b'a', b'b']), v=pa.array([None, None], pa.binary()))],
-        Layout(value=1, key=0, given_topic='t'),
+        RowLayout(value=1, key=0, given_topic='t'),
         config,
     )
     assert everything(stored()) == [(b'a', None, []), (b'b', None, [])]
@@ -199,7 +199,7 @@ def test_a_null_partition_leaves_the_choice_to_the_key(config, stored):
     other = (hashed + 1) % PARTITIONS
     wishes = pa.array([None, other, hashed, None], pa.int32())
     values = [b'0', b'1', b'2', b'3']
-    layout = Layout(value=0, key=1, partition=2, given_topic='t')
+    layout = RowLayout(value=0, key=1, partition=2, given_topic='t')
     write_batches([batch(v=values, k=[key] * 4, p=wishes)], layout, config)
     assert {p: [value for _, value, _ in rows] for p, rows in stored().items()} == {
         hashed: [b'0', b'2', b'3'],
@@ -225,7 +225,7 @@ def test_headers_of_a_null_row_are_none_even_if_arrow_has_some_there(config, sto
 def test_each_row_goes_to_the_topic_that_it_names(config, stored):
     columns = batch(t=['t', 'u', 't', 'u'], v=[b'0', b'1', b'2', b'3'], p=[0, 0, 0, 0])
     columns = columns.set_column(2, 'p', pa.array([0, 0, 0, 0], pa.int32()))
-    write_batches([columns], Layout(value=1, topic=0, partition=2), config)
+    write_batches([columns], RowLayout(value=1, topic=0, partition=2), config)
     assert stored('t') == {0: [(None, b'0', []), (None, b'2', [])]}
     assert stored('u') == {0: [(None, b'1', []), (None, b'3', [])]}
 
@@ -295,7 +295,7 @@ def test_rows_that_somebody_drops_are_not_counted_as_stored(config, monkeypatch)
 
 
 def test_rows_are_stored_like_arrow(config, stored):
-    layout = Layout(value=0, key=1, headers=2, partition=3, topic=4)
+    layout = RowLayout(value=0, key=1, headers=2, partition=3, topic=4)
     rows = [
         ('a', bytearray(b'k'), [('x', bytearray(b'1')), ('y', None)], 1, 't'),
         (None, None, None, 1, 't'),
@@ -315,7 +315,7 @@ def test_many_rows_are_sent_by_slices(config, stored, monkeypatch):
 
 
 def test_columns_of_nulls_are_as_good_as_none(config, stored):
-    layout = Layout(value=0, key=1, headers=2, partition=3, given_topic='t')
+    layout = RowLayout(value=0, key=1, headers=2, partition=3, given_topic='t')
     write_rows([(b'0', None, None, None)], layout, config)
     assert everything(stored()) == [(None, b'0', [])]
 
@@ -323,7 +323,7 @@ def test_columns_of_nulls_are_as_good_as_none(config, stored):
 @pytest.mark.parametrize('is_arrow', [True, False])
 def test_rows_without_a_key_keep_their_order_with_those_that_have_one(config, stored, is_arrow):
     """In each partition, also where a slice has no key at all."""
-    layout = Layout(value=0, key=1, given_topic='t')
+    layout = RowLayout(value=0, key=1, given_topic='t')
     slices = [
         [(b'%d' % number, None if number % 3 else b'k%d' % number) for number in range(60)],
         [(b'%d' % number, None) for number in range(60, 80)],
@@ -348,7 +348,7 @@ def test_rows_without_a_key_keep_their_order_with_those_that_have_one(config, st
 def test_a_null_topic_is_told_with_its_row_and_nothing_of_its_slice_is_sent(config, stored):
     columns = batch(t=['t', 't', None], v=[b'0', b'1', b'2'])
     with pytest.raises(UnwritableRowError, match=r'KAFKA_NULL_TOPIC_IN_DATA') as refused:
-        write_batches([columns], Layout(value=1, topic=0), config, task=5)
+        write_batches([columns], RowLayout(value=1, topic=0), config, task=5)
     assert "row 2 of Spark's partition 5 (counted from 0)" in str(refused.value)
     assert 'option topic' in str(refused.value)
     assert isinstance(refused.value, IllegalStateError)
@@ -366,14 +366,14 @@ def test_rows_are_counted_over_all_batches_of_the_task(config):
 def test_rows_without_topic_are_counted_over_all_batches_too(config):
     batches = [batch(t=['t', 't'], v=[b'0', b'1']), batch(t=['t', None], v=[b'2', b'3'])]
     with pytest.raises(UnwritableRowError, match='row 3 .*null topic'):
-        write_batches(batches, Layout(value=1, topic=0), config)
+        write_batches(batches, RowLayout(value=1, topic=0), config)
 
 
 def test_a_row_among_those_of_several_topics_is_found(config):
     columns = batch(t=['t', 'u', 't', 'u'], v=[b'0', b'1', b'2', b'3' * 2000])
     with pytest.raises(UnwritableRowError, match=r'row 3 of.*topic u'):
         write_batches(
-            [columns], Layout(value=1, topic=0), {**config, 'max_request_size': 1000}, task=0
+            [columns], RowLayout(value=1, topic=0), {**config, 'max_request_size': 1000}, task=0
         )
 
 
@@ -452,7 +452,7 @@ def test_errors_name_options_as_they_were_given(config, task, name):
 def test_errors_show_no_secrets(config):
     secret = {**config, 'sasl_plain_username': 'me', 'sasl_plain_password': 'geheim'}
     with pytest.raises(UnwritableRowError) as failed:
-        write_batches([batch(t=pa.array([None], pa.string()))], Layout(0, topic=0), secret)
+        write_batches([batch(t=pa.array([None], pa.string()))], RowLayout(0, topic=0), secret)
     assert 'geheim' not in repr(failed.value) + str(failed.value)
 
 
@@ -506,7 +506,7 @@ def test_many_and_few_rows_are_stored_alike(config, stored, count):
     keys = [b'key-%d' % (number % 50) for number in range(count)]
     headers = [None if number % 3 else [{'key': 'h', 'value': None}] for number in range(count)]
     columns = batch(v=values, k=keys, h=pa.array(headers, HEADERS_ARROW), t=['t'] * count)
-    layout = Layout(value=0, key=1, headers=2, topic=3)
+    layout = RowLayout(value=0, key=1, headers=2, topic=3)
     assert write_batches([columns], layout, config) == count
     expected = {}
     for key, value, header in zip(keys, values, headers):
@@ -518,7 +518,7 @@ def test_many_and_few_rows_are_stored_alike(config, stored, count):
 def test_many_rows_of_several_topics_find_theirs(config, stored):
     topics = ['t' if number % 3 else 'u' for number in range(2000)]
     columns = batch(v=[b'%d' % number for number in range(2000)], t=topics)
-    write_batches([columns], Layout(value=0, topic=1), config)
+    write_batches([columns], RowLayout(value=0, topic=1), config)
     assert sorted(int(value) for _, value, _ in stored('u')[0]) == list(range(0, 2000, 3))
     assert len(everything(stored('t'))) == 2000 - len(range(0, 2000, 3))
 
@@ -526,7 +526,7 @@ def test_many_rows_of_several_topics_find_theirs(config, stored):
 def test_many_rows_one_of_which_has_no_topic_are_refused(config, stored):
     columns = batch(v=[b'x'] * 2000, t=['t'] * 1500 + [None] + ['t'] * 499)
     with pytest.raises(UnwritableRowError, match='row 1500 '):
-        write_batches([columns], Layout(value=0, topic=1), config)
+        write_batches([columns], RowLayout(value=0, topic=1), config)
     assert stored() == {}
 
 

@@ -72,7 +72,7 @@ BROAD_EXCEPTS: dict[str, str] = {
     'kafka/producer/sender.py: Sender._send_unanswered': 'becomes the outcome',
     'kafka/producer/in_flight_batches.py: InFlightBatches.on_response': 'logged: no batch is lost',
     'kafka/producer/in_flight_batches.py: InFlightBatches.on_stored': 'logged: no batch is lost',
-    'kafka/producer/single_batch_path.py: SingleBatchPath.try_to_send': 'logged, and becomes the outcome',
+    'kafka/producer/single_batch_path.py: SingleBatchPath.try_to_send': 'becomes the outcome',
     'kafka/net/node_connection.py: NodeConnection._put_or_fail': 'logged, and told as the answer',
     'kafka/blocking/async_worker.py: Upstream._connect': 'tried again: nobody could handle it here',
     'kafka/blocking/async_worker.py: Upstream._requests': 'logged: later messages must go on',

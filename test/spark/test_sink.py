@@ -226,7 +226,7 @@ def test_a_query_is_written_exactly_once(spark, start, written, topic, tmp_path)
 
 
 def test_outside_of_tasks_nothing_is_written_exactly_once():
-    with pytest.raises(IllegalStateError, match='tasks of Spark only'):
+    with pytest.raises(IllegalStateError, match='only be written by tasks of Spark'):
         sink.batch_writer(OPTIONS._replace(exactly_once=True), VALUE).write([])
 
 

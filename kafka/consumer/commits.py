@@ -277,8 +277,10 @@ class ConsumerCommits:
     def fail_pending(self, error: KafkaError) -> None:
         """Fail all asynchronous commits without a response; none will arrive any more."""
         for pending in (*self._under_way, *self._asked):
-            pending.outcome[:] = [error]
-            self.ended.append(pending)
+            # One that _move_ended() was just moving has its outcome: it may be stored.
+            if pending not in self.ended:
+                pending.outcome[:] = [error]
+                self.ended.append(pending)
         self._under_way.clear()
         del self._asked[:]
 

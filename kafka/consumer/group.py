@@ -676,6 +676,11 @@ class KafkaConsumer:
         """
         return self._as_modern('partitions_for_topic').queries.partitions_for_topic(topic)
 
+    @property
+    def _closed(self) -> bool:
+        """Whether close() was called, under the private name of 1.x to 3.x."""
+        return self._guard.is_closed
+
     def bootstrap_connected(self) -> bool:
         """Return True if a connection to the cluster is open (1.4.7)."""
         self._as_modern('bootstrap_connected')
@@ -751,7 +756,8 @@ class KafkaConsumer:
             name: changed.get(name, value) for name, value in DEFAULT_CONSUMER_CONFIG.items()
         }
         old.configure(configs, defaults)
-        self._client = old.client
+        # The private names that they had in 0.9.5.
+        self._client, self._config = old.client, old.options
 
     def set_topic_partitions(self, *topics: Any) -> None:
         """Set the partitions to consume, and optionally their offsets (0.9.5).

@@ -95,7 +95,7 @@ class Consumer09:
     def __init__(self, iteration: Iteration) -> None:
         self.client: Any = None
         self.table = PartitionTable()
-        self._config: Dict[str, Any] = {}
+        self.options: Dict[str, Any] = {}
         self._group: Optional[bytes] = None
         # Its `records`: the messages of the current fetch that next() has not returned yet.
         self._iteration = iteration
@@ -123,7 +123,7 @@ class Consumer09:
         )
         self.close()
         self.client = client
-        self._config = options
+        self.options = options
         if group != self._group:
             self._group = group
             self.table.forget_committed()
@@ -177,7 +177,7 @@ class Consumer09:
         """
         if not keys:
             return {}
-        policy = self._config['auto_offset_reset']
+        policy = self.options['auto_offset_reset']
         moment = _RESET_TIMES.get(policy) if isinstance(policy, str) else None
         if moment is None:
             raise OffsetOutOfRangeError(
@@ -225,7 +225,7 @@ class Consumer09:
             now = time.monotonic()
             if deadline is not None and now >= deadline:
                 raise ConsumerTimeout(
-                    'no message within %s ms' % (self._config['consumer_timeout_ms'],)
+                    'no message within %s ms' % (self.options['consumer_timeout_ms'],)
                 )
             if not self._stale and now - started < min(wait, PAUSE_SECONDS):
                 time.sleep(PAUSE_SECONDS)
@@ -252,7 +252,7 @@ class Consumer09:
         self._check_assigned()
         self._auto_commit(commit)
         table = self.table
-        max_bytes = self._config['fetch_message_max_bytes']
+        max_bytes = self.options['fetch_message_max_bytes']
         requests = [FetchRequest(*key, row.position, max_bytes) for key, row in table.in_turn()]
         for answer in self._answers(requests, math.ceil(wait * 1000)):
             if self._is_good(answer):
@@ -268,7 +268,7 @@ class Consumer09:
     ) -> Iterator[KafkaMessage]:
         topic, partition = key
         table = self.table
-        deserialize = self._config['deserializer_class']
+        deserialize = self.options['deserializer_class']
         row.highwater = answer.highwaterMark
         try:
             for offset, message in answer.messages:
@@ -287,7 +287,7 @@ class Consumer09:
             raise ConsumerFetchSizeTooSmall(
                 'topic %r partition %d: the message at offset %d is larger than'
                 ' fetch_message_max_bytes (%d)'
-                % (topic, partition, row.position, self._config['fetch_message_max_bytes'])
+                % (topic, partition, row.position, self.options['fetch_message_max_bytes'])
             ) from error
 
     def _answers(self, requests: List[FetchRequest], wait_ms: int) -> Iterable[Any]:
@@ -296,7 +296,7 @@ class Consumer09:
             answers: Iterable[Any] = self.client.send_fetch_request(
                 requests,
                 max_wait_time=wait_ms,
-                min_bytes=self._config['fetch_min_bytes'],
+                min_bytes=self.options['fetch_min_bytes'],
                 fail_on_error=False,
             )
         except LeaderNotAvailableError as error:
@@ -365,7 +365,7 @@ class Consumer09:
 
         Raises: ConsumerTimeout if no broker responds until the deadline.
         """
-        pause = self._config['refresh_leader_backoff_ms'] / 1000.0 if self._stale else 0.0
+        pause = self.options['refresh_leader_backoff_ms'] / 1000.0 if self._stale else 0.0
         tell = log.warning
         while self._stale:
             seconds = pause * random.uniform(1 - BACKOFF_JITTER, 1 + BACKOFF_JITTER)
@@ -379,7 +379,7 @@ class Consumer09:
                 tell = log.debug
                 if deadline is not None and time.monotonic() >= deadline:
                     raise ConsumerTimeout(
-                        'no broker within %s ms' % (self._config['consumer_timeout_ms'],)
+                        'no broker within %s ms' % (self.options['consumer_timeout_ms'],)
                     ) from error
             else:
                 self._stale = False
@@ -389,14 +389,14 @@ class Consumer09:
             raise KafkaConfigurationError('no topics or partitions to consume are set')
 
     def _deadline(self) -> Optional[float]:
-        timeout = self._config['consumer_timeout_ms']
+        timeout = self.options['consumer_timeout_ms']
         if timeout is None or timeout < 0:
             return None
         return float(time.monotonic() + timeout / 1000.0)
 
     def _longest_wait(self) -> float:
         """Return the seconds that brokers may wait: at most half of socket_timeout_ms."""
-        config = self._config
+        config = self.options
         return float(min(config['fetch_wait_max_ms'], config['socket_timeout_ms'] / 2)) / 1000.0
 
     # ------------------------------------------------------------ offsets
@@ -488,7 +488,7 @@ class Consumer09:
             log.error('group=%s: automatic commit failed: %s', shown(self._group), error)
 
     def _is_commit_due(self) -> bool:
-        config = self._config
+        config = self.options
         if not config['auto_commit_enable']:
             return False
         count, interval = config['auto_commit_interval_messages'], config['auto_commit_interval_ms']

@@ -253,3 +253,10 @@ def test_a_closed_consumer_refers_to_no_frame_of_its_last_next():
         assert made._iteration.last_next is None
         with pytest.raises(StopIteration):
             next(made)
+
+
+def test_whether_it_is_closed_is_known_by_the_name_of_1_x(cluster):
+    made = SimConsumer.of(cluster, [])
+    assert made._closed is False
+    made.close()
+    assert made._closed is True

@@ -11,7 +11,7 @@ import pytest
 import kafka.consumer.commits
 from kafka import OffsetAndMetadata, TopicPartition
 from kafka.consumer.commits import _is_stored
-from kafka.errors import CommitFailedError, UnknownTopicOrPartitionError
+from kafka.errors import CommitFailedError, KafkaError, UnknownTopicOrPartitionError
 from kafka.internals.validation import ArgumentTypeError
 from kafka.testing import Cluster, MemoryCluster
 from test.consumer.modern import FIRST, SECOND, SECONDS, consumer_of, poll_until, values, write
@@ -149,6 +149,19 @@ def test_commits_that_nobody_answers_fail_when_the_consumer_is_closed():
         assert cluster.timers.clock.monotonic() - began <= 4.0
         assert [type(error).__name__ for error in told] == ['ConsumerClosedError'] * 2
         assert all(future.failed() for future in futures)
+
+
+def test_a_stored_commit_stays_so_when_the_consumer_ends_while_it_is_moved(cluster):
+    """An exception may come when it is with those to tell of and has not left the others."""
+    made, told = member(cluster), []
+    made.poll(SECONDS * 1000)
+    commits = made._modern._commits
+    future = made.commit_async(callback=lambda offsets, error: told.append(error))
+    wait_for(lambda: commits.ended)
+    commits._under_way.append(commits.ended[0])
+    commits.fail_pending(KafkaError('closed'))
+    made.close()
+    assert future.succeeded() and told == [None]
 
 
 def test_a_commit_is_noted_behind_those_that_were_before_it(cluster):

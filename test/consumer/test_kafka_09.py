@@ -46,7 +46,7 @@ def test_the_client_gets_servers_name_and_the_timeout_in_seconds(clock_09, insta
         metadata_broker_list=['one:1', 'two:2'], client_id='me', socket_timeout_ms=2500
     )
     assert factory.made == [(['one:1', 'two:2'], 'me', 2.5)]
-    assert made._client is client
+    assert made._client is client and made._config['client_id'] == 'me'
 
 
 def test_the_client_is_called_and_waits_as_the_defaults_say(clock_09, install):

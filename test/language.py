@@ -410,7 +410,7 @@ def findings_in(text, path=''):
 def findings(path):
     """Return the findings of a file."""
     source = path.read_text(encoding='utf-8')
-    name = path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else str(path)
+    name = path.relative_to(ROOT).as_posix() if ROOT in path.parents else str(path)
     texts = texts_of_python(source) if path.suffix == '.py' else texts_of_rst(source)
     found = [one for text in texts for one in findings_in(text, name)]
     return sorted(found, key=lambda one: one.line)

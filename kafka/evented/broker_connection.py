@@ -178,6 +178,15 @@ class BrokerConnection:
         """The socket, None without one."""
         return self._socket.sock
 
+    @property
+    def _sock(self) -> Any:
+        """The socket, as an attribute of 1.x and 2.x, which programs also replace."""
+        return self._socket.sock
+
+    @_sock.setter
+    def _sock(self, sock: Any) -> None:
+        self._socket.sock = sock
+
     def connected(self) -> bool:
         """Return True if requests can be sent."""
         return self.state is ConnectionStates.CONNECTED

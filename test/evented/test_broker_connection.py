@@ -132,6 +132,41 @@ def test_blacked_out(conn):
     assert conn.blacked_out() is False
 
 
+class Counting:
+    """A socket that a program puts in the place of the connection's, to count the bytes sent."""
+
+    def __init__(self, sock):
+        self._sock = sock
+        self.sent_bytes = 0
+
+    def __getattr__(self, name):
+        return getattr(self._sock, name)
+
+    def send(self, data):
+        sent = self._sock.send(data)
+        self.sent_bytes += sent
+        return sent
+
+
+def test_programs_of_1_x_read_and_replace_the_socket(sock):
+    seen = []
+    conn = BrokerConnection(
+        'localhost', 9092, socket.AF_INET, state_change_callback=lambda c: seen.append(c._sock)
+    )
+    assert conn._sock is None
+    conn.connect()
+    assert seen == [sock, sock]
+    conn._sock = counting = Counting(sock)
+    assert conn._sock is conn.sock is counting
+    future = conn.send(MetadataRequest[0]([]))
+    assert counting.sent_bytes == len(sock.sent) > 0
+    sock.receives = [answer(1, EMPTY.encode())]
+    conn.recv()
+    assert future.succeeded()
+    conn.close()
+    assert conn._sock is None and sock.closes == 1
+
+
 def test_what_programs_of_1_4_ask_for_besides():
     conn = BrokerConnection('localhost', 9092, socket.AF_INET, node_id=7)
     assert conn.node_id == 7

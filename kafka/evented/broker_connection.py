@@ -345,6 +345,7 @@ class BrokerConnection:
         self.last_attempt = time.time()
         self._is_asked = self.asks_versions
         self._forget()
+        self._hand_over()
         try:
             self._socket.begin(self._is_asked)
         except NameNotResolved as error:
@@ -358,6 +359,12 @@ class BrokerConnection:
             self._note_failure(failure, 'TCP')
             raise failure from error.__cause__
         self._opened()
+
+    def _hand_over(self) -> None:
+        """Pass on the attributes, which programs may have assigned since the last time."""
+        target = self._socket
+        target.hostname, target.port, target.afi = self.hostname, self.port, self.afi
+        target.config = self.config
 
     def _opened(self) -> None:
         self.host = self._socket.host
@@ -389,6 +396,7 @@ class BrokerConnection:
 
     def _take(self, step: Callable[[], Progress]) -> None:
         """Take a step of the conversation, which may complete it or close the connection."""
+        self._hand_over()
         try:
             progress = step()
         except OSError as error:
@@ -488,6 +496,7 @@ class BrokerConnection:
             return future.failure(error)
         busy = self._busy = object()  # noqa: F841 - found by check_whole()
         self._correlation_id = correlation_id
+        self._socket.config = self.config  # it has the time-out
         try:
             self._socket.write(data)
         except (OSError, KafkaConnectionError) as error:
@@ -524,6 +533,7 @@ class BrokerConnection:
             self.close(KafkaConnectionError('%s: the login cannot be renewed' % self))
         if not self.connected():
             raise KafkaConnectionError(str(self))
+        self._hand_over()
         try:
             self._socket.renew_login(limit)
         except OSError as error:

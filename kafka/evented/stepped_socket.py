@@ -65,23 +65,24 @@ class SteppedSocket:
 
     Arguments: host, port: the broker; afi: the address family, ``socket.AF_UNSPEC`` to try all
     addresses of the name, one at each begin(); config: the options of the connection, read when
-    they are needed.
+    they are needed, except those of security.
 
-    Attributes: host: the address in use; sock: the socket, None without one; versions: of the
+    Attributes: hostname, port, afi, config: the arguments, which the connection may replace; host:
+    the address in use; sock: the socket, None without one; versions: of the
     broker, from its login or from ask_versions(), None if unknown; renew_at: when to log in again,
     monotonic seconds, None for never; is_secured; peer_ended: whether the last step was about a
     broker that closed the connection or did not answer in time.
     """
 
     def __init__(self, host: str, port: int, afi: int, config: Mapping[str, Any]) -> None:
-        self.host = self._hostname = host
+        self.host = self.hostname = host
+        self.port = port
+        self.afi = afi
+        self.config = config
         self.sock: Any = None
         self.versions: Optional[BrokerVersions] = None
         self.renew_at: Optional[float] = None
         self.peer_ended = False
-        self._port = port
-        self._afi = afi
-        self._config = config
         security = SecuritySettings.from_options(config)
         if security.tls is not None:
             security.context()  # raise errors in the options now, not while connecting
@@ -95,7 +96,7 @@ class SteppedSocket:
         self._forget()
 
     def __repr__(self) -> str:
-        return '<SteppedSocket host=%s/%s port=%s>' % (self._hostname, self.host, self._port)
+        return '<SteppedSocket host=%s/%s port=%s>' % (self.hostname, self.host, self.port)
 
     def _forget(self) -> None:
         """Reset the state that belongs to one connection."""
@@ -148,9 +149,9 @@ class SteppedSocket:
         if self._family.lists_versions:
             self._family = Family()  # an older broker may have replaced this one
         self._conversation = ConnectConversation(
-            NetSettings(client_id=self._config['client_id'], security=self._security),
-            self._hostname,
-            self._port,
+            NetSettings(client_id=self.config['client_id'], security=self._security),
+            self.hostname,
+            self.port,
             self._family,
             time.time,
             asks,
@@ -175,7 +176,7 @@ class SteppedSocket:
         try:
             code = self.sock.connect_ex(self._target)
         except socket.gaierror as error:
-            told = 'the name of %s:%s cannot be resolved' % (self._hostname, self._port)
+            told = 'the name of %s:%s cannot be resolved' % (self.hostname, self.port)
             raise socket.gaierror(error.args[0], told) from error
         except OSError as error:
             code = error.errno
@@ -277,9 +278,9 @@ class SteppedSocket:
         Raises KafkaConnectionError if no socket can be created.
         """
         self._drop()
-        if self._afi == socket.AF_UNSPEC and not self._names_stay():
+        if self.afi == socket.AF_UNSPEC and not self._names_stay():
             family = socket.AF_INET6 if ':' in self.host else socket.AF_INET
-            self._addresses.insert(0, (family, self.host, self._port))
+            self._addresses.insert(0, (family, self.host, self.port))
         self._layer = TransportLayer(self._write_raw)
         self._open_socket()
         return Progress.REOPENED
@@ -297,13 +298,13 @@ class SteppedSocket:
         self._target = self._at_proxy() or (self.host, port)
 
     def _socket_options(self) -> List[Any]:
-        chosen = list(self._config['socket_options'] or ())
+        chosen = list(self.config['socket_options'] or ())
         for name, number in (
             ('receive_buffer_bytes', socket.SO_RCVBUF),
             ('send_buffer_bytes', socket.SO_SNDBUF),
         ):
-            if self._config[name] is not None:
-                chosen.append((socket.SOL_SOCKET, number, self._config[name]))
+            if self.config[name] is not None:
+                chosen.append((socket.SOL_SOCKET, number, self.config[name]))
         return chosen
 
     def _at_proxy(self) -> Optional[Tuple[str, int]]:
@@ -313,20 +314,20 @@ class SteppedSocket:
         return address.host, address.port
 
     def _next_address(self) -> Address:
-        if not 0 <= int(self._port) <= MAX_PORT:  # the system would take it modulo 65536
-            told = '%s:%s: ports end at %d' % (self._hostname, self._port, MAX_PORT)
+        if not 0 <= int(self.port) <= MAX_PORT:  # the system would take it modulo 65536
+            told = '%s:%s: ports end at %d' % (self.hostname, self.port, MAX_PORT)
             raise socket.gaierror(socket.EAI_SERVICE, told)
-        if self._afi != socket.AF_UNSPEC or self._names_stay():
+        if self.afi != socket.AF_UNSPEC or self._names_stay():
             return (
-                socket.AF_INET if self._afi == socket.AF_UNSPEC else self._afi,
-                self._hostname,
-                self._port,
+                socket.AF_INET if self.afi == socket.AF_UNSPEC else self.afi,
+                self.hostname,
+                self.port,
             )
         if not self._addresses:
             try:
-                found = socket.getaddrinfo(self._hostname, self._port, 0, socket.SOCK_STREAM)
+                found = socket.getaddrinfo(self.hostname, self.port, 0, socket.SOCK_STREAM)
             except socket.gaierror as error:
-                where = self._hostname, self._port, error.args[-1]
+                where = self.hostname, self.port, error.args[-1]
                 told = 'the name of %s:%s cannot be resolved: %s' % where
                 raise socket.gaierror(error.args[0], told) from error
             self._addresses = [(each[0], str(each[4][0]), int(each[4][1])) for each in found]
@@ -350,7 +351,7 @@ class SteppedSocket:
         sock = self.sock
         if sock is None:
             raise KafkaConnectionError('there is no socket')
-        self._set_waiting(self._config['request_timeout_ms'] / 1000)
+        self._set_waiting(self.config['request_timeout_ms'] / 1000)
         try:
             rest = memoryview(data)
             while rest:

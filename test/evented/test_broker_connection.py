@@ -132,6 +132,43 @@ def test_blacked_out(conn):
     assert conn.blacked_out() is False
 
 
+def test_what_a_program_assigns_holds_from_the_next_attempt(sock, conn):
+    sock.connects = [errno.ECONNREFUSED, 0]
+    conn.connect()
+    conn.hostname, conn.port = 'other', 9093
+    conn.config = dict(conn.config, send_buffer_bytes=7)
+    conn.connect()
+    assert sock.made == [('localhost', 9092), ('other', 9093)]
+    assert conn.host == 'other' and conn.connected()
+    assert sock.options[-1] == (socket.SOL_SOCKET, socket.SO_SNDBUF, 7)
+
+
+def test_an_assigned_address_family_holds_from_the_next_attempt(monkeypatch, sock, conn):
+    asked = []
+    monkeypatch.setattr(
+        socket,
+        'getaddrinfo',
+        lambda *where: asked.append(where) or [(socket.AF_INET, 1, 6, '', ('127.0.0.9', 9092))],
+    )
+    conn.afi = socket.AF_UNSPEC
+    conn.connect()
+    assert asked == [('localhost', 9092, 0, socket.SOCK_STREAM)]
+    assert sock.made == [('127.0.0.9', 9092)]
+
+
+def test_assigned_options_hold_for_the_next_request(sock, conn):
+    """The time-out of a write, and the client id of a request for the versions."""
+    waits = []
+    sock.settimeout = waits.append
+    conn.connect()
+    conn.config = dict(conn.config, request_timeout_ms=1500, client_id='renamed')
+    conn.send(MetadataRequest[0]([]), expect_response=False)
+    assert waits == [1.5]
+    with pytest.raises(UnrecognizedBrokerVersion):
+        conn.check_version(timeout=0)
+    assert waits == [1.5, 1.5] and sock.sent.count(b'renamed') >= 2
+
+
 class Counting:
     """A socket that a program puts in the place of the connection's, to count the bytes sent."""
 

@@ -573,6 +573,8 @@ class KafkaConnection(threading.local):
             self.close()
             raise
         except KafkaError as error:
+            if self._sock is None:  # an error of connecting again, such as a refused login
+                raise
             self._fail_frame(error)
         except OSError as error:
             self._raise_connection_error(error)

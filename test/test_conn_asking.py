@@ -6,7 +6,12 @@ import logging
 
 import pytest
 
-from kafka.errors import CorrelationIdError, FrameError, KafkaConnectionError
+from kafka.errors import (
+    CorrelationIdError,
+    FrameError,
+    KafkaConnectionError,
+    SaslAuthenticationFailedError,
+)
 from kafka.protocol import api
 from kafka.protocol.commit import OffsetCommitRequest, OffsetCommitResponse
 from kafka.protocol.frames import frame
@@ -45,6 +50,24 @@ def test_it_asks_for_the_versions_where_they_decide(monkeypatch):
     conn, _, sock = connect(monkeypatch, Broker({8: lambda _: ANSWER}, ranges=RANGES))
     assert conn.ask(7, commit()) == body()
     assert sock.requests[-1] == (8, 0)
+
+
+def test_a_login_that_is_refused_while_the_versions_are_asked_for_is_raised_as_it_is(monkeypatch):
+    refused = SaslAuthenticationFailedError('no such user')
+    conn, network, sock = connect(monkeypatch, Broker({18: lambda _: CLOSES}, None), refused)
+    with pytest.raises(SaslAuthenticationFailedError) as caught:
+        conn.api_versions()
+    assert caught.value is refused and sock.closed
+    network.sockets.append(Broker({}, ranges=RANGES))
+    assert dict(conn.api_versions()).keys() >= RANGES.keys()
+
+
+def test_versions_that_cannot_be_read_are_a_frame_error(monkeypatch):
+    conn, _, sock = connect(monkeypatch, Broker({18: lambda _: None}, None))
+    sock.script.append(frame(b'\0\0'))
+    with pytest.raises(FrameError, match='host:9: '):
+        conn.api_versions()
+    assert sock.closed
 
 
 def test_a_request_that_the_broker_dropped_is_translated(monkeypatch):

@@ -20,6 +20,7 @@ from kafka.errors import (
     UnknownTopicOrPartitionError,
 )
 from kafka.protocol.api import ApiKey
+from kafka.simple_client import SimpleClient
 from kafka.structs import (
     BrokerMetadata,
     MetadataResponse,
@@ -510,6 +511,64 @@ def test_copy_while_another_thread_loads_metadata(cluster):
         known[b'topic'] = Loading()
     copied = client.copy()
     assert copied.topic_partitions['two'][1].leader == 1
+
+
+LED = BrokerMetadata(7, 'host7', 9007)
+
+
+@pytest.mark.parametrize('base', [KafkaClient, SimpleClient])
+@pytest.mark.parametrize('kind', ['dicts', 'properties'])
+def test_tables_that_a_subclass_defines_are_used_without_the_constructor(base, kind):
+    topic = b't' if base is KafkaClient else 't'
+    tables = {'topic_partitions': {topic: {0: 7, 1: 7}}, 'topics_to_brokers': {(topic, 0): LED}}
+
+    def of(name):
+        return tables[name] if kind == 'dicts' else property(lambda self: tables[name])
+
+    made = type('Fake', (base,), {'__init__': lambda self: None, **{n: of(n) for n in tables}})
+    client = made()
+    assert client.topics == [topic]
+    assert client.has_metadata_for_topic('t') and not client.has_metadata_for_topic('other')
+    assert client.get_partition_ids_for_topic('t') == [0, 1]
+    assert client._get_leader_for_partition(topic, 0) is LED
+    if base is KafkaClient:  # that of SimpleClient has always needed a TopicDict
+        client.reset_topic_metadata(topic)
+        assert tables == {'topic_partitions': {}, 'topics_to_brokers': {}}
+
+
+def test_metadata_goes_to_the_tables_of_a_subclass_that_was_not_constructed(cluster):
+    class Fake(KafkaClient):
+        hosts = [('host0', 9000)]
+        client_id = b'fake'
+        timeout = 1
+        correlation_id = 0
+        _security = None
+        brokers = {}
+        topics_to_brokers = {}
+        topic_partitions = {}
+
+        def __init__(self):
+            self.conns = {}
+
+    client = Fake()
+    client.load_metadata_for_topics('two')
+    assert client._get_leader_for_partition(b'two', 1).nodeId == 1
+    assert client.topics == [b'two']
+    assert sorted(client.brokers) == [0, 1] and Fake.brokers == {}
+    assert Fake.topic_partitions[b'two'][1].leader == 1
+
+
+def test_tables_of_a_class_are_not_those_of_a_constructed_client(cluster):
+    class Mine(KafkaClient):
+        brokers = {}
+        topics_to_brokers = {}
+        topic_partitions = {}
+
+    client = Mine('host0:9000')
+    assert client.get_partition_ids_for_topic('two') == [0, 1] and sorted(client.brokers) == [0, 1]
+    assert client._get_leader_for_partition(b'two', 1).host == b'host1'
+    assert Mine.brokers == Mine.topics_to_brokers == Mine.topic_partitions == {}
+    assert client.copy().topic_partitions == client.topic_partitions
 
 
 def test_no_thread_sees_some_of_the_partitions_of_a_topic(cluster, monkeypatch):

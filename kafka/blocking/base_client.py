@@ -12,6 +12,7 @@ from __future__ import annotations
 import copy
 import functools
 import logging
+import operator
 import time
 from typing import Any, Callable, Dict, List, Optional, Tuple, Type, TypeVar
 
@@ -78,7 +79,8 @@ def _table(name: str) -> Any:
     def take_away(self: BlockingClient) -> None:
         delattr(self._known_cluster, name)
 
-    return property(lambda self: getattr(self._known_cluster, name), put, take_away)
+    # An attrgetter is no call of a Python function: each request reads a table.
+    return property(operator.attrgetter('_known_cluster.' + name), put, take_away)
 
 
 class BlockingClient:
@@ -113,7 +115,11 @@ class BlockingClient:
         check_timeout(timeout)
         self.timeout = timeout
         self.correlation_id = whole_number(correlation_id, 'correlation_id')
-        self._known_cluster = self._nothing_known()
+        self._known_cluster = known = self._nothing_known()
+        # For a subclass with attributes of these names; otherwise the tables are assigned already.
+        self.brokers = known.brokers
+        self.topics_to_brokers = known.topics_to_brokers
+        self.topic_partitions = known.topic_partitions
         self._offsets_storage = OffsetsStorage()
         self._metadata_from: Optional[Address] = None
         self._unavailable: Optional[KafkaUnavailableError] = None
@@ -198,8 +204,8 @@ class BlockingClient:
         conns = {key: conn.copy() for key, conn in list(self._connections().items())}
         memo: Dict[int, Any] = {id(self._connections()): conns}
         # Another thread, such as a consumer's timer, may load metadata meanwhile: the size changes.
-        known, coordinators = self._known_cluster, self._offsets_storage.coordinators
-        for each in (known.topics_to_brokers, known.topic_partitions, coordinators):
+        coordinators = self._offsets_storage.coordinators
+        for each in (self.topics_to_brokers, self.topic_partitions, coordinators):
             memo[id(each)] = copy.deepcopy(each.copy())
         return copy.deepcopy(self, memo)
 
@@ -222,27 +228,44 @@ class BlockingClient:
 
     # -- topics ----------------------------------------------------------------------------------
 
+    def _tables(self) -> KnownCluster:
+        """Return the known cluster, with the tables of a subclass that has attributes of its own.
+
+        Such a subclass need not have called the constructor.
+        """
+        own = type(self)
+        if (own.brokers, own.topics_to_brokers, own.topic_partitions) == _TABLES:
+            return self._known_cluster
+        if '_known_cluster' not in vars(self):
+            self._known_cluster = self._nothing_known()
+        known = self._known_cluster
+        known.brokers = self.brokers
+        known.topics_to_brokers = self.topics_to_brokers
+        known.topic_partitions = self.topic_partitions
+        return known
+
     @property
     def topics(self) -> List[Any]:
         """The known topics, in the spelling of the decoded responses."""
-        return list(self._known_cluster.topic_partitions)
+        return list(self.topic_partitions)
 
     def has_metadata_for_topic(self, topic: Any) -> bool:
         """Return True if at least one partition of a topic is known, with a leader or without."""
-        return bool(self._known_cluster.topic_partitions.get(self._name(topic, 'topic')))
+        return bool(self.topic_partitions.get(self._name(topic, 'topic')))
 
     def get_partition_ids_for_topic(self, topic: Any) -> List[int]:
         """Return the partitions of a topic in order; ``[]`` for an unknown topic."""
-        return sorted(self._known_cluster.topic_partitions.get(self._name(topic, 'topic')) or ())
+        return sorted(self.topic_partitions.get(self._name(topic, 'topic')) or ())
 
     def reset_topic_metadata(self, *topics: Any) -> None:
         """Forget topics; only the exact spelling, str or bytes, is removed."""
+        known = self._tables()
         for topic in topics:
-            self._known_cluster.forget_topic(topic)
+            known.forget_topic(topic)
 
     def reset_all_metadata(self) -> None:
         """Forget all topics; brokers stay known."""
-        self._known_cluster.forget_topics()
+        self._tables().forget_topics()
         self._offsets_storage.without_zookeeper.clear()
 
     def ensure_topic_exists(self, topic: Any, timeout: float = 30) -> None:
@@ -285,11 +308,14 @@ class BlockingClient:
         ):
             response = wait_for_creation(spelled, response, lambda _: self._ask_metadata(names))
             created = not are_unknown(spelled, response)
-        failure = self._known_cluster.update(response, spelled, excused)
+        known = self._tables()
+        failure = known.update(response, spelled, excused)
+        if type(self).brokers is not _TABLES[0]:
+            self.brokers = known.brokers  # the subclass has an attribute of its own
         if failure is not None:
             raise failure
         if created:
-            new = self._known_cluster.partitions_with_leader(names)
+            new = known.partitions_with_leader(names)
             if not wait_for_leaders(new, self.send_offset_request):
                 self._load(names, excused)
 
@@ -300,11 +326,10 @@ class BlockingClient:
 
         Raises: UnknownTopicOrPartitionError, LeaderNotAvailableError, KafkaUnavailableError.
         """
-        known = self._known_cluster
-        leader = known.topics_to_brokers.get((topic, partition))
+        leader = self.topics_to_brokers.get((topic, partition))
         if leader is not None:
             return leader
-        key = known.key(topic, partition)
+        key = self._tables().key(topic, partition)
         unavailable = self._unavailable  # read once: another thread may reset it
         if unavailable is not None:
             # Another payload of this call has just found no host: do not wait for that again.
@@ -314,7 +339,7 @@ class BlockingClient:
                 self.load_metadata_for_topics(topic)
             except _NOT_CREATED as error:
                 raise LeaderNotAvailableError(key) from error
-            partitions = known.topic_partitions.get(topic) or {}
+            partitions = self.topic_partitions.get(topic) or {}
             if partitions:  # otherwise another thread that lost its broker has reset all metadata
                 break
         if partition not in partitions:
@@ -323,7 +348,7 @@ class BlockingClient:
         leader_id: int = getattr(value, 'leader', value)  # SimpleClient stores only the leader's id
         if leader_id == -1:
             raise LeaderNotAvailableError(key)
-        return known.broker(leader_id)
+        return self._tables().broker(leader_id)
 
     def _leaders(self, payloads: List[Any]) -> List[Tuple[Any, Any]]:
         """Return (payload, leader) pairs; the error in place of the leader for FAILED_LOOKUPS."""
@@ -739,6 +764,13 @@ def _by_address(led: Led) -> Dict[Optional[Address], List[Any]]:
         groups.setdefault(address, []).append(payload)
     return groups
 
+
+# The attributes of the base: those of a subclass take their place.
+_TABLES = (
+    BlockingClient.brokers,
+    BlockingClient.topics_to_brokers,
+    BlockingClient.topic_partitions,
+)
 
 # Bypassed while no program has replaced it.
 _SEND_BY_LEADER = BlockingClient._send_broker_aware_request

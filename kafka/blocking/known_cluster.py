@@ -116,7 +116,7 @@ class KnownCluster:
                 what = shown(topic.topic), meta.partition, meta.error
                 log.warning('%s:%s has error %s', *what)
             if meta.error != LeaderNotAvailableError.errno and meta.leader != -1:
-                leader = self.broker(meta.leader)
+                leader = self.brokers.get(meta.leader) or self.broker(meta.leader)
             self.topics_to_brokers[key(topic.topic, meta.partition)] = leader
         # In one step: another thread that finds some of the partitions takes them for all.
         self.topic_partitions[topic.topic] = partitions

@@ -513,6 +513,33 @@ def test_copy_while_another_thread_loads_metadata(cluster):
     assert copied.topic_partitions['two'][1].leader == 1
 
 
+def test_a_shallow_copy_keeps_its_tables_when_those_of_the_original_are_replaced(cluster):
+    client = KafkaClient('host0:9000')
+    shallow = copy.copy(client)
+    assert shallow.topic_partitions is client.topic_partitions and shallow.conns is client.conns
+    shallow.brokers = {}
+    client.topic_partitions = {b'new': {}}
+    assert sorted(client.brokers) == [0, 1]
+    assert shallow.get_partition_ids_for_topic('two') == [0, 1]
+
+
+def test_a_shallow_copy_is_made_as_a_subclass_wants_it(cluster):
+    class Locked(KafkaClient):
+        lock = None
+
+        def __getstate__(self):
+            return {**vars(self), 'lock': None}
+
+        def __setstate__(self, state):
+            vars(self).update(state, lock='another')
+
+    client = Locked('host0:9000')
+    client.lock = 'mine'
+    shallow = copy.copy(client)
+    shallow.brokers = {}
+    assert (client.lock, shallow.lock) == ('mine', 'another') and sorted(client.brokers) == [0, 1]
+
+
 LED = BrokerMetadata(7, 'host7', 9007)
 
 

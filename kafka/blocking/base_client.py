@@ -196,6 +196,21 @@ class BlockingClient:
         for conn in list(self._connections().values()):
             conn.close()
 
+    def __copy__(self: _Client) -> _Client:
+        """Return a shallow copy; replacing a table of it has no effect on the original."""
+        make, arguments, state = (*self.__reduce_ex__(4), None)[:3]
+        twin: _Client = make(*arguments)
+        if state is None:  # made from its options
+            return twin
+        if hasattr(twin, '__setstate__'):
+            twin.__setstate__(state)
+        else:
+            vars(twin).update(state)
+        known = vars(twin).get('_known_cluster')
+        if known is not None:
+            vars(twin)['_known_cluster'] = copy.copy(known)
+        return twin
+
     def copy(self: _Client) -> _Client:
         """Return a deep copy with unconnected connections, for another thread or process.
 

@@ -271,6 +271,21 @@ def test_a_renewal_that_is_refused_fails_the_request_and_closes(short):
     conn.close()
 
 
+def test_a_renewal_whose_token_does_not_come_in_time_names_the_connection(short):
+    provider = Provider()
+    conn = connection(
+        short.bootstrap, **options_of(short, 'OAUTHBEARER', sasl_oauth_token_provider=provider)
+    )
+    assert conn._connect_within(SECONDS)
+    conn._socket.renew_at = 0
+    conn.config['request_timeout_ms'] = 50
+    provider.may_go.clear()
+    future = conn.send(MetadataRequest[0](['t']))
+    provider.may_go.set()
+    assert future.exception.args == ('%s: the login is not ready in time' % conn,)
+    assert type(future.exception) is KafkaConnectionError and conn.disconnected()
+
+
 def test_answers_that_do_not_come_end_the_wait_for_a_renewal(short):
     conn = connection(short.bootstrap, **options_of(short, 'PLAIN'))
     assert conn._connect_within(SECONDS)

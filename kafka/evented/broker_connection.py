@@ -354,11 +354,15 @@ class BrokerConnection:
             raise
         except KafkaConnectionError as error:
             self.host = self._socket.host
-            failure = KafkaConnectionError('%s: %s' % (self, ' '.join(map(str, error.args))))
+            failure = self._named(error)
             self.last_failure = time.time()
             self._note_failure(failure, 'TCP')
             raise failure from error.__cause__
         self._opened()
+
+    def _named(self, error: KafkaError) -> KafkaConnectionError:
+        """Return an error of creating a socket with the connection in its text."""
+        return KafkaConnectionError('%s: %s' % (self, ' '.join(map(str, error.args))))
 
     def _hand_over(self) -> None:
         """Pass on the attributes, which programs may have assigned since the last time."""
@@ -405,6 +409,10 @@ class BrokerConnection:
             self.close(error)
             raise
         except KafkaError as error:
+            if self._socket.sock is None:  # the conversation needs another one: none was created
+                failure = self._named(error)
+                self.close(failure)
+                raise failure from error.__cause__
             has_ended = self._socket.peer_ended
             self.close(error)
             if not has_ended:
@@ -437,7 +445,7 @@ class BrokerConnection:
         if error is None:
             error = KafkaConnectionError('%s was closed' % self)
         elif self.connecting():
-            is_open = self.state is ConnectionStates.HANDSHAKE
+            is_open = self.state is ConnectionStates.HANDSHAKE and self._socket.sock is not None
             self._note_failure(error, 'ApiVersions' if is_open else 'TCP')
         if not self.disconnected():
             log.debug('%s: closing: %s', self, error)
@@ -535,7 +543,8 @@ class BrokerConnection:
             raise KafkaConnectionError(str(self))
         self._hand_over()
         try:
-            self._socket.renew_login(limit)
+            if not self._socket.renew_login(limit):
+                raise KafkaConnectionError('%s: the login is not ready in time' % self)
         except OSError as error:
             failure = KafkaConnectionError('%s: renewing the login: %s' % (self, error))
             self.close(failure)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import errno
+import logging
 import os
 import socket
 import time
@@ -39,6 +40,8 @@ from kafka.net.settings import NetSettings
 from kafka.protocol.negotiation import BrokerVersions
 
 __all__ = ['NameNotResolved', 'Progress', 'SteppedSocket']
+
+log = logging.getLogger('kafka.conn')
 
 #: Raised by SteppedSocket.begin() for a name that cannot be resolved.
 NameNotResolved = socket.gaierror
@@ -204,7 +207,8 @@ class SteppedSocket:
                 return Progress.IDLE
             self.peer_ended = True
             return self._go_on(None)
-        except OSError:
+        except OSError as error:
+            self._log('', error)
             raw = b''
         self.peer_ended = not raw
         try:
@@ -393,10 +397,11 @@ class SteppedSocket:
 
     # ------------------------------------------------------------ renewing a login
 
-    def renew_login(self, seconds: float) -> None:
+    def renew_login(self, seconds: float) -> bool:
         """Re-authenticate, waiting at most `seconds` for each response (KIP-368).
 
-        No response may be pending. Raises OSError, KafkaError.
+        No response may be pending. Returns False if what the login needs is not there in time, such
+        as a token; then the connection has to be closed. Raises OSError, KafkaError.
         """
         assert self._conversation is not None and self.versions is not None
         steps = self._conversation.renew_login(self.versions)
@@ -406,7 +411,7 @@ class SteppedSocket:
                 if isinstance(action, RunBlocking):
                     work = Work(action.function)
                     if not work.wait(seconds):
-                        raise KafkaConnectionError('the login is not ready in time')
+                        return False
                     work.check()
                     action = steps.send(None)
                 elif isinstance(action, ReceiveBytes):
@@ -415,6 +420,7 @@ class SteppedSocket:
                     action = self._do(steps, action)
         except StopIteration as done:
             self._renew_later(done.value)
+            return True
 
     def _await_bytes(self, seconds: float) -> bytes:
         while True:
@@ -439,5 +445,10 @@ class SteppedSocket:
         if sock is not None:
             try:
                 sock.close()
-            except OSError:
-                pass  # it was broken already
+            except OSError as error:  # it was broken already
+                self._log('closing the socket: ', error)
+
+    def _log(self, what: str, error: OSError) -> None:
+        """Log an error that ends nothing but the socket, in the name of the connection."""
+        where = self.hostname, self.host, self.port
+        log.debug('<BrokerConnection host=%s/%s port=%s>: %s%s', *where, what, error)

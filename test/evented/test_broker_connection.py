@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import socket
 import time
 
@@ -167,6 +168,41 @@ def test_assigned_options_hold_for_the_next_request(sock, conn):
     with pytest.raises(UnrecognizedBrokerVersion):
         conn.check_version(timeout=0)
     assert waits == [1.5, 1.5] and sock.sent.count(b'renamed') >= 2
+
+
+def test_a_socket_that_cannot_be_created_for_the_next_try_is_told_with_its_cause(
+    monkeypatch, sock, conn
+):
+    """A broker that closes at ApiVersions is asked again on another socket."""
+    conn.connect()
+    sock.receives = [b'']
+
+    def refuse(*_):
+        raise OSError(errno.EMFILE, 'Too many open files')
+
+    monkeypatch.setattr(socket, 'socket', refuse)
+    with pytest.raises(UnrecognizedBrokerVersion, match='cannot create a socket: .*Too many open'):
+        conn.check_version(1)
+    (attempt,) = conn.attempts
+    assert attempt.stage == 'TCP' and conn.disconnected() and sock.closes == 1
+    assert str(attempt.error) == (
+        'ConnectionError: %s: cannot create a socket: [Errno 24] Too many open files' % conn
+    )
+
+
+def test_connecting_logs_errors_of_the_socket_for_debugging(caplog, sock, conn):
+    conn.asks_versions = True
+    conn.connect()
+    sock.receives = [ConnectionResetError('reset')]
+
+    def close():
+        raise OSError('closed already')
+
+    sock.close = close
+    with caplog.at_level(logging.DEBUG, 'kafka.conn'):
+        conn.connect()
+    told = [each.getMessage() for each in caplog.records if each.name == 'kafka.conn']
+    assert told[:2] == ['%s: reset' % conn, '%s: closing the socket: closed already' % conn]
 
 
 class Counting:

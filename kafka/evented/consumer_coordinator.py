@@ -93,9 +93,7 @@ class ConsumerCoordinator(BaseCoordinator):
                 self, self.config['auto_commit_interval_ms'] / 1000
             )
         cluster = client.cluster
-        self._listener: Optional[_Listener] = _Listener(
-            weakref.WeakMethod(self._handle_metadata_update)
-        )
+        self._listener: Optional[_Listener] = _Listener(weakref.WeakMethod(self._note_metadata))
         cluster.add_listener(self._listener)
         cluster.request_update()
 
@@ -200,6 +198,9 @@ class ConsumerCoordinator(BaseCoordinator):
             getattr(listener, what)(partitions)
         except Exception:
             log.exception('%s() of the listener of group %s failed', what, self.group_id)
+
+    def _note_metadata(self, cluster: ClusterMetadata) -> None:
+        self._handle_metadata_update(cluster)  # looked up each time: programs may replace it
 
     def _handle_metadata_update(self, cluster: ClusterMetadata) -> None:
         """Subscribe to topics that a pattern now matches; rejoin when partition counts change."""

@@ -165,6 +165,13 @@ def test_new_partitions_let_it_join_again(member):
     assert TopicPartition('u', 0) in member.subscription.assigned_partitions()
 
 
+def test_a_program_replaces_what_new_metadata_does(member, monkeypatch):
+    seen = []
+    monkeypatch.setattr(member.coordinator, '_handle_metadata_update', seen.append)
+    member.client.poll(future=member.client.cluster.request_update())
+    assert set(seen) == {member.client.cluster}
+
+
 def test_without_groups_everything_is_assigned(member_of):
     member = member_of('0.8.2.2')
     assert member.subscription.assigned_partitions() == {P0, P1}

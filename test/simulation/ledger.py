@@ -163,14 +163,31 @@ class Ledger:
             if place is None:
                 self.wrong('%r was assigned %s-%d, which it does not want', member, *key)
                 continue
+            hold = Hold(len(place.commits))
+            hold.is_old = self._is_of_former_topic(member, key)
             for other in place.holds:
                 if other is member:
                     self.wrong('%r was assigned %s-%d twice', member, *key)
+                elif hold.is_old:
+                    pass  # it takes up late what it was assigned before, and drops it soon
                 elif place.holds[other].is_old or other.may_be_passed_over():
                     pass  # the group knows nothing of that one any more, or does not wait for it
                 elif self.is_in_group(member.member_id) and self.is_in_group(other.member_id):
                     self.wrong('%r was assigned %s-%d, which %r has', member, *key, other)
-            place.holds[member] = Hold(len(place.commits))
+            place.holds[member] = hold
+
+    def _is_of_former_topic(self, member, key):
+        """Return True if a member was assigned a partition of a topic that was deleted since then.
+
+        The coordinator knows partitions by the ids of their topics (KIP-848): it has not assigned
+        that of the present topic to the member.
+        """
+        group, topic = self.broker_group(), self._cluster.state.topics.get(key[0])
+        known = None if group is None else group.members.get(member.member_id)
+        assigned = getattr(known, 'assigned', None)
+        if not self.places[key].is_loose or topic is None or assigned is None:
+            return False
+        return (topic.topic_id, key[1]) not in assigned
 
     def gone(self, member, partitions):
         """Note that a member was told that it has lost partitions, or gives them back."""

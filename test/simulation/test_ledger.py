@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
+from types import SimpleNamespace
 
 import pytest
 
 from kafka.testing import MemoryCluster
-from test.simulation.ledger import Hold, Place
+from test.simulation.ledger import Hold, Ledger, Place
 from test.simulation.truncation import lose_the_end
 from test.simulation.world import World
 
@@ -51,6 +52,35 @@ def test_an_offset_stands_for_where_the_log_was_cut_since_its_epoch(
     place.cut(Log(), 6, epoch=2)
     place.cut(Log(), 3, epoch=4)
     assert place.stands_for(offset, epoch) == stands_for
+
+
+class Member(SimpleNamespace):
+    def may_be_passed_over(self):
+        return False
+
+    __hash__ = object.__hash__
+
+
+@pytest.mark.parametrize('is_anew, is_wrong', [(False, True), (True, True), (True, False)])
+def test_a_late_assignment_of_a_topic_that_was_deleted_takes_nothing_from_another(
+    is_anew, is_wrong
+):
+    """The coordinator knows it by its id: it has not assigned the new one to that member."""
+    with MemoryCluster(version='4.4', seed=1, topics={'x': 1}) as cluster:
+        ledger, topic = Ledger(cluster, 'g', ()), cluster.state.topics['x']
+        one, late = Member(member_id='one'), Member(member_id='late')
+        unit = topic.topic_id, 0
+        members = {
+            'one': SimpleNamespace(epoch=2, assigned={unit: 2}),
+            'late': SimpleNamespace(epoch=2, assigned={unit: 2} if is_wrong else {}),
+        }
+        ledger.broker_group = lambda: SimpleNamespace(members=members)
+        ledger.add('x', 0)
+        if is_anew:
+            ledger.made_anew('x', 0)
+        ledger.assigned(one, [('x', 0)])
+        ledger.assigned(late, [('x', 0)])
+        assert bool(ledger.wrongs) is is_wrong
 
 
 class Writer(World):

@@ -99,7 +99,7 @@ def test_transactions_are_seen_whole_or_not_at_all(log, wrong):
 def test_nothing_is_lost_or_twice_while_brokers_die(cluster, new_name, transactions):
     pytest.importorskip('confluent_kafka')
     found = chaos.run(cluster, new_name(), 20_000, 2, 1, transactions)
-    assert found.is_good, found
+    assert found.is_good, str(found)
 
 
 @pytest.mark.integration
@@ -126,4 +126,4 @@ def test_nothing_is_lost_or_twice_while_exceptions_are_raised(
         has_finalizers=not transactions,
     )
     assert found.errors['hit'] > 5, found
-    assert found.is_good, found
+    assert found.is_good, str(found)

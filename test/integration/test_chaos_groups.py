@@ -199,7 +199,7 @@ NEXT = pytest.param('consumer', marks=[pytest.mark.releases(since='4.0')])
 def test_every_record_is_handed_out_while_brokers_and_members_die(cluster, new_name, protocol):
     pytest.importorskip('confluent_kafka')
     found = chaos_groups.run(cluster, new_name(), protocol=protocol, **SHORT)
-    assert found.is_good, found
+    assert found.is_good, str(found)
 
 
 @marked()
@@ -207,7 +207,7 @@ def test_every_record_is_handed_out_while_brokers_and_members_die(cluster, new_n
 def test_a_copy_in_transactions_is_exact_while_brokers_and_members_die(cluster, new_name, protocol):
     pytest.importorskip('confluent_kafka')
     found = chaos_groups.run(cluster, new_name(), protocol=protocol, transactions=True, **SHORT)
-    assert found.is_good, found
+    assert found.is_good, str(found)
 
 
 @marked()
@@ -228,7 +228,7 @@ def test_every_record_is_handed_out_while_exceptions_are_raised(
         cluster, new_name(), protocol=protocol, transactions=transactions, **options
     )
     assert any(name.lower().startswith('interrupted') for name in found.errors), found
-    assert found.is_good, found
+    assert found.is_good, str(found)
 
 
 @marked()

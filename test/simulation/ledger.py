@@ -177,17 +177,19 @@ class Ledger:
             place.holds[member] = hold
 
     def _is_of_former_topic(self, member, key):
-        """Return True if a member was assigned a partition of a topic that was deleted since then.
+        """Return True if a member takes up a partition of a topic that was deleted since then.
 
-        The coordinator knows partitions by the ids of their topics (KIP-848): it has not assigned
-        that of the present topic to the member.
+        The coordinator knows partitions by the ids of their topics (KIP-848). As long as it lists
+        the one that was deleted, it has not told the member of another assignment.
         """
-        group, topic = self.broker_group(), self._cluster.state.topics.get(key[0])
+        group, topics = self.broker_group(), self._cluster.state.topics
         known = None if group is None else group.members.get(member.member_id)
         assigned = getattr(known, 'assigned', None)
-        if not self.places[key].is_loose or topic is None or assigned is None:
+        if not self.places[key].is_loose or assigned is None:
             return False
-        return (topic.topic_id, key[1]) not in assigned
+        ids = {topic.topic_id for topic in topics.values()}
+        numbers = [number for topic_id, number in assigned if topic_id not in ids]
+        return key[1] in numbers and (topics[key[0]].topic_id, key[1]) not in assigned
 
     def gone(self, member, partitions):
         """Note that a member was told that it has lost partitions, or gives them back."""

@@ -61,18 +61,21 @@ class Member(SimpleNamespace):
     __hash__ = object.__hash__
 
 
-@pytest.mark.parametrize('is_anew, is_wrong', [(False, True), (True, True), (True, False)])
+@pytest.mark.parametrize(
+    'is_anew, listed, is_wrong',
+    [(False, 'new', True), (True, 'new', True), (True, 'none', True), (True, 'old', False)],
+)
 def test_a_late_assignment_of_a_topic_that_was_deleted_takes_nothing_from_another(
-    is_anew, is_wrong
+    is_anew, listed, is_wrong
 ):
-    """The coordinator knows it by its id: it has not assigned the new one to that member."""
+    """The coordinator knows it by its id, and still lists the old one for that member."""
     with MemoryCluster(version='4.4', seed=1, topics={'x': 1}) as cluster:
         ledger, topic = Ledger(cluster, 'g', ()), cluster.state.topics['x']
         one, late = Member(member_id='one'), Member(member_id='late')
-        unit = topic.topic_id, 0
+        units = {'new': {(topic.topic_id, 0): 2}, 'old': {(b'former', 0): 2}, 'none': {}}
         members = {
-            'one': SimpleNamespace(epoch=2, assigned={unit: 2}),
-            'late': SimpleNamespace(epoch=2, assigned={unit: 2} if is_wrong else {}),
+            'one': SimpleNamespace(epoch=2, assigned=units['new']),
+            'late': SimpleNamespace(epoch=2, assigned=units[listed]),
         }
         ledger.broker_group = lambda: SimpleNamespace(members=members)
         ledger.add('x', 0)

@@ -79,7 +79,7 @@ def _table(name: str) -> Any:
     def take_away(self: BlockingClient) -> None:
         delattr(self._known_cluster, name)
 
-    # An attrgetter is no call of a Python function: each request reads a table.
+    # An attrgetter calls no Python function: each request reads a table.
     return property(operator.attrgetter('_known_cluster.' + name), put, take_away)
 
 

@@ -59,6 +59,9 @@ ORDINARY = {REAL: ('0.8.2.2', '4.4.0'), EMBEDDED: ('4.3.1',)}
 # for one more without brokers.
 BUSY, ON_BROKERS, WITH_SPARK = 'busy', 'on brokers', 'with Spark'
 AT_A_TIME = {BUSY: 1, ON_BROKERS: 4, WITH_SPARK: 2}
+# Beside thorough tests, some of which start three brokers: Spark gives up a Python worker that has
+# not connected within 10 s.
+AT_A_TIME_THOROUGH = {**AT_A_TIME, WITH_SPARK: 1}
 CORES = 2
 # How long a run of pytest gets at most, in seconds of test/seconds.txt: files are dealt out by it.
 # Each run collects its own files, and starts the brokers that they need.
@@ -220,28 +223,28 @@ class Pytest:
             self.output = None
 
 
-def may_start(run, others, busy_at_a_time):
+def may_start(run, others, busy_at_a_time, at_a_time=AT_A_TIME):
     """Return True if a run may begin.
 
     Arguments: others: what runs, and what waits to; busy_at_a_time: of those without brokers beside
-    others, None: as many as keep the cores busy.
+    others, None: as many as keep the cores busy; at_a_time: of all.
     """
     running = [each for each in others if each.process is not None and each.is_running()]
-    most = AT_A_TIME[run.keeps]
+    most = at_a_time[run.keeps]
     if run.keeps == BUSY:
         is_alone = all(each.keeps == BUSY for each in others)
         most = busy_at_a_time or (CORES if is_alone else most)
     return sum(each.keeps == run.keeps for each in running) < most
 
 
-def run_side_by_side(runs, report, busy_at_a_time=None):
+def run_side_by_side(runs, report, busy_at_a_time=None, at_a_time=AT_A_TIME):
     """Run pytest several times, some at a time, and report each name."""
     waiting, running, ended = list(runs), [], {}
 
     def start_some():
         for run in list(waiting):
             alive = [each for each in running if each.is_running()]
-            if may_start(run, [*alive, *waiting], busy_at_a_time):
+            if may_start(run, [*alive, *waiting], busy_at_a_time, at_a_time):
                 waiting.remove(run)
                 run.start(in_sight=not running)
                 running.append(run)
@@ -407,7 +410,9 @@ def test(options, report):
     if not is_second(options):
         runs += runs_with_spark(list(pythons), options, report)
     runs += runs_without(pythons, options)
-    run_side_by_side(runs, report, options.at_a_time)
+    is_thorough = options.all or options.rest
+    at_a_time = AT_A_TIME_THOROUGH if is_thorough else AT_A_TIME
+    run_side_by_side(runs, report, options.at_a_time, at_a_time)
 
 
 def runs_without(pythons, options):

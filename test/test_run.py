@@ -411,6 +411,17 @@ def test_how_many_runs_are_busy_at_a_time_may_be_said():
     assert not run.may_start(Begun(run.BUSY), others[:1], 1)
 
 
+@pytest.mark.parametrize('words, most', [([], 2), (['--rest'], 1), (['--all'], 1)])
+def test_beside_thorough_tests_one_run_is_with_spark_at_a_time(planned, monkeypatch, words, most):
+    limits = []
+    monkeypatch.setattr(run, 'run_side_by_side', lambda runs, to, busy, most: limits.append(most))
+    run.test(run.parse(words), run.Report())
+    (limits,) = limits
+    others = [Begun(run.WITH_SPARK, True)] * most
+    assert not run.may_start(Begun(run.WITH_SPARK), others, None, limits)
+    assert run.may_start(Begun(run.WITH_SPARK), others[1:], None, limits)
+
+
 def test_what_takes_long_is_written_down_of_whole_steps_alone(monkeypatch, tmp_path, capsys):
     for words in (['--all', '--write-seconds', '--', '-k', 'codec'], ['--write-seconds']):
         with pytest.raises(SystemExit):

@@ -189,7 +189,9 @@ class Ledger:
             return False
         ids = {topic.topic_id for topic in topics.values()}
         numbers = [number for topic_id, number in assigned if topic_id not in ids]
-        return key[1] in numbers and (topics[key[0]].topic_id, key[1]) not in assigned
+        topic = topics.get(key[0])
+        present = None if topic is None else (topic.topic_id, key[1])
+        return key[1] in numbers and present not in assigned
 
     def gone(self, member, partitions):
         """Note that a member was told that it has lost partitions, or gives them back."""

@@ -378,8 +378,8 @@ class Session:
     def number(self) -> int:
         """Return the correlation id for a request that is encoded without send(), with a response.
 
-        The caller reads the response itself, and passes none of its bytes to this session; or it
-        calls expect() first. Raises: as send().
+        The caller reads the response itself and never passes its bytes to receive_data(), unless it
+        has called expect(). Raises: as send().
         """
         if self.role is not Role.CLIENT or self.state is not State.READY:
             self._only(Role.CLIENT)

@@ -377,6 +377,13 @@ def test_without_brokers_but_with_a_version():
         producer.close()
 
 
+def test_its_parts_have_the_private_names_of_1_x(producer):
+    future = producer.send('t', b'v')
+    future.get(10)
+    assert 't' in producer._metadata.topics()
+    assert producer._sender.in_flight == len(producer._accumulator.held) == 0
+
+
 @pytest.mark.parametrize('name', ['lingerms', 'batchsize'])
 def test_unknown_options(name):
     with pytest.raises(AssertionError, match='did you mean') as caught:

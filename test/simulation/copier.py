@@ -129,14 +129,11 @@ class Copier:
         """End it as kill -9 does."""
         self.run.note('%r dies', self)
         self.is_over = self.is_dead = True
-        self._kill(self.consumer, self.consumer._engine.loop)
-        self._kill(self.producer, self.producer._loop)
+        self.consumer._engine.loop.die()
+        self.consumer._guard.is_closed = True
+        self.producer._loop.die()
+        self.producer._closed = True
         producers._open.discard(self.producer)
-
-    @staticmethod
-    def _kill(client, loop):
-        loop.die()
-        client._closed = True
 
 
 __all__ = ['Copier', 'SimProducer']

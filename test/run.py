@@ -28,6 +28,7 @@ import collections
 import itertools
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -59,13 +60,18 @@ ORDINARY = {REAL: ('0.8.2.2', '4.4.0'), EMBEDDED: ('4.3.1',)}
 # for one more without brokers.
 BUSY, ON_BROKERS, WITH_SPARK = 'busy', 'on brokers', 'with Spark'
 AT_A_TIME = {BUSY: 1, ON_BROKERS: 4, WITH_SPARK: 2}
-# Beside thorough tests, some of which start three brokers: Spark gives up a Python worker that has
-# not connected within 10 s.
-AT_A_TIME_THOROUGH = {**AT_A_TIME, WITH_SPARK: 1}
+# Thorough tests start three brokers at a time, which depose each other for ever with too little of a
+# processor; beside them Spark gives up a Python worker that has not connected within 10 s.
+AT_A_TIME_THOROUGH = {BUSY: 1, ON_BROKERS: 2, WITH_SPARK: 1}
 CORES = 2
 # How long a run of pytest gets at most, in seconds of test/seconds.txt: files are dealt out by it.
 # Each run collects its own files, and starts the brokers that they need.
 MOST_SECONDS = {BUSY: 150.0, ON_BROKERS: 200.0, WITH_SPARK: 400.0}
+# After so many seconds a run of pytest is ended: ten times what is dealt to one. pytest-timeout does
+# not end a run that hangs in its exit hooks, nor a test that uses the timer of signals itself.
+RUN_SECONDS = 1500.0
+# The interpreter prints where its threads are when it is ended so, also before and after pytest.
+STACKS = {'PYTHONFAULTHANDLER': '1'}
 # So many tests of a step on brokers may fail and run again alone, once: a machine that stands still
 # for half a minute is no defect of the project. What passes then the verdict shows as unsteady.
 MAY_FAIL_ONCE = 3
@@ -159,7 +165,7 @@ class Pytest:
         self.keeps = keeps
         self.environ = environ
         self.may_repeat = may_repeat
-        self.process = self.output = self.results = None
+        self.process = self.output = self.results = self.ends_at = None
 
     def again(self, tests):
         """Return a run of some tests of this one, by their ids."""
@@ -186,8 +192,9 @@ class Pytest:
             stdin=subprocess.DEVNULL,
             stdout=to,
             stderr=to and subprocess.STDOUT,
-            env={**os.environ, **BYTE_CODE, **self.environ},
+            env={**os.environ, **BYTE_CODE, **STACKS, **self.environ},
         )
+        self.ends_at = time.monotonic() + RUN_SECONDS
         if to is not None:
             to.close()
 
@@ -206,10 +213,22 @@ class Pytest:
             is_over = not self.is_running()
             if self.output is not None:
                 print(self.output.read().decode('utf-8', 'replace'), end='', flush=True)
+            if not is_over and time.monotonic() > self.ends_at:
+                self.end()
             meanwhile()
             time.sleep(0 if is_over else 0.2)
         self.close()
         return self.process.wait()
+
+    def end(self):
+        """End it, which has run too long, with the stacks of its threads in the output."""
+        print('\n%s: has not ended after %d s' % (self.name, RUN_SECONDS), flush=True)
+        self.process.send_signal(signal.SIGABRT)
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
 
     def is_running(self):
         """Tell whether it has started and not ended."""
@@ -306,12 +325,13 @@ def read_results(path, seconds=None):
     skips = collections.Counter(
         skip.get('message') for skip in suite.iter('skipped') if skip.get('type') == 'pytest.skip'
     )
-    failed = [
-        '%s.py::%s' % (case.get('classname').replace('.', '/'), case.get('name'))
+    failed = {
+        '%s.py::%s' % (case.get('classname').replace('.', '/'), case.get('name')): None
         for case in suite.iter('testcase')
         if case.find('failure') is not None or case.find('error') is not None
-    ]
-    return int(suite.get('tests')), skips, failed
+    }
+    # Each once: a test that fails and whose fixtures then fail as well has two entries.
+    return int(suite.get('tests')), skips, list(failed)
 
 
 # --- brokers ------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -525,6 +526,8 @@ def test_counts_are_read_from_the_results(tmp_path):
         '<testcase><skipped type="pytest.skip" message="old"/></testcase>'
         '<testcase><skipped type="pytest.xfail" message="known"/></testcase>'
         '<testcase classname="test.integration.test_x" name="test_a[1-b]"><failure/></testcase>'
+        # Of the same test: its fixture failed as well.
+        '<testcase classname="test.integration.test_x" name="test_a[1-b]"><error/></testcase>'
         '</testsuite></testsuites>'
     )
     failed = ['test/integration/test_x.py::test_a[1-b]']
@@ -576,6 +579,21 @@ def test_a_run_begins_when_any_has_ended(report, pytest_on, tmp_path, capfd):
     run.run_side_by_side(runs, report, 2)
     assert (report.ran, report.failed) == (['brokers (3 tests)'], [])
     assert capfd.readouterr().out.count('1 passed') == 3
+
+
+def test_a_run_that_does_not_end_is_ended_and_shows_where_it_was(
+    report, pytest_on, monkeypatch, capfd
+):
+    monkeypatch.setattr(run, 'RUN_SECONDS', 3.0)
+    hangs = 'import atexit, time\natexit.register(time.sleep, 60)\ndef test_here(): pass\n'
+    good = 'def test_here(): pass\n'
+    begun = time.monotonic()
+    run.run_side_by_side([pytest_on('brokers', hangs), pytest_on('others', good)], report)
+    assert time.monotonic() - begun < 30
+    assert (report.ran, report.failed) == (['others (1 tests)'], ['brokers (1 tests)'])
+    shown = capfd.readouterr()
+    assert 'brokers: has not ended after 3 s' in shown.out
+    assert 'Fatal Python error: Aborted' in shown.out + shown.err
 
 
 @pytest.fixture

@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from typing import List
 
 from kafka.internals.lazy_imports import import_late
 
-USAGE = """\
-usage: python -m kafka COMMAND [ARGS ...]
-
-run      run a program of an older Python and interface as it is
-broker   run a small Kafka in pure Python, of any release
+HELP = """\
+commands:
+  run      run a program of an older Python and interface as it is
+  broker   run a small Kafka in pure Python, of any release
 """
 #: Each is a module of kafka.cli with a function main(args); only the selected one is imported.
 COMMANDS = ('run', 'broker')
 
 
 def main(args: List[str]) -> int:
-    """Run a command. Returns: its exit status; 2 for an unknown command."""
-    if args and args[0] in COMMANDS:
-        status: int = import_late('kafka.cli.' + args[0]).main(args[1:])
-        return status
-    if args and args[0] in ('-h', '--help'):
-        sys.stdout.write(USAGE)
-        return 0
-    sys.stderr.write(USAGE)
-    return 2
+    """Run a command.
+
+    Returns: its exit status.
+    Raises: SystemExit: 2 for an invalid command line, 0 for --help.
+    """
+    parser = argparse.ArgumentParser(
+        usage='python -m kafka [-h] COMMAND [ARGS ...]',
+        prog='python -m kafka',
+        description='Clients of Apache Kafka, and brokers for tests.',
+        epilog=HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument('command', choices=COMMANDS, metavar='COMMAND', help='see below')
+    parser.add_argument('args', nargs=argparse.REMAINDER, help='of the command')
+    found = parser.parse_args(args)
+    status: int = import_late('kafka.cli.' + found.command).main(found.args)
+    return status
 
 
 if __name__ == '__main__':

@@ -5,36 +5,21 @@ It parses the command line, prints the addresses, and ends at Ctrl-C or SIGTERM.
 
 from __future__ import annotations
 
+import argparse
 import os
 import signal
 import sys
 import threading
-from typing import Any, Callable, Dict, List, NamedTuple, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from kafka.cli import broker_security
 from kafka.cli.broker_security import SecurityOptions
-from kafka.cli.run import Usage
 from kafka.testing import Cluster
 from kafka.testing.cluster import HOST
 from kafka.testing.logs.segments import StorageError
 from kafka.testing.releases import NEWEST
 from kafka.testing.security.tls import CertificateError
 
-USAGE = f"""\
-usage: python -m kafka broker [OPTIONS]
-
-Run a small Kafka in pure Python until Ctrl-C.
-
---host HOST          the host to listen on and to advertise (127.0.0.1)
---port PORT          the port of the first broker, the others follow; 0 for free ports (9092)
---version VERSION    the release of Apache Kafka to behave as, from 0.8.0 on ({NEWEST})
---brokers N          the number of brokers (1)
---topic NAME[:N]     create a topic with N partitions (1); may be repeated
---data DIR           store all data in this directory, and load it at the next start; without it
-                     all data is in memory
---fsync              flush to the disk before acknowledging, so that data survives a power failure
-{broker_security.USAGE}-h, --help           show this
-"""
 PORT = 9092
 #: How often a signal is checked for: an endless wait cannot be interrupted on every platform.
 LOOK_SECONDS = 0.5
@@ -49,7 +34,7 @@ class BrokerCommand(NamedTuple):
     version: str = NEWEST
     brokers: int = 1
     topics: Dict[str, int] = {}
-    data: str = ''
+    data: Optional[str] = None
     fsync: bool = False
     security: SecurityOptions = SecurityOptions()
 
@@ -57,17 +42,11 @@ class BrokerCommand(NamedTuple):
 def main(args: List[str]) -> int:
     """Run a command line.
 
-    Returns: 128 plus the number of the signal that ended it; 1 on failure, 2 for an invalid command
-    line.
+    Returns: 128 plus the number of the signal that ended it; 1 on failure.
+    Raises: SystemExit: 2 for an invalid command line, 0 for --help.
     """
-    if '-h' in args or '--help' in args:
-        sys.stdout.write(USAGE)
-        return 0
-    try:
-        command = parse(args)
-    except Usage as error:
-        sys.stderr.write('%s\npython -m kafka broker: %s\n' % (USAGE, error))
-        return 2
+    parser = _parser()
+    command = _command(parser, args)
     try:
         cluster = Cluster(
             command.brokers,
@@ -75,102 +54,88 @@ def main(args: List[str]) -> int:
             host=command.host,
             port=command.port,
             topics=command.topics,
-            data=command.data or None,
+            data=command.data,
             fsync=command.fsync,
             **command.security.arguments(os.environ),
         )
-    except (Usage, ValueError) as error:
-        sys.stderr.write('%s\npython -m kafka broker: %s\n' % (USAGE, error))
-        return 2
+    except ValueError as error:
+        parser.error(str(error))
     return _serve(command, cluster)
 
 
 def parse(args: List[str]) -> BrokerCommand:
     """Parse a command line.
 
-    Raises: Usage for an unknown option or an invalid value.
+    Raises: SystemExit for an unknown option or an invalid value, and for --help.
     """
-    rest = list(args)
-    values: Dict[str, Any] = {}
-    topics: Dict[str, int] = {}
-    super_users: List[str] = []
-    while rest:
-        option, equals, value = rest.pop(0).partition('=')
-        if option in FLAGS and not equals:
-            values[FLAGS[option]] = True
-            continue
-        read = READ.get(option)
-        if read is None and option not in ('--topic', '--super-user'):
-            raise Usage('unknown option %s' % option)
-        if not equals:
-            if not rest:
-                raise Usage('%s needs a value' % option)
-            value = rest.pop(0)
-        if option == '--super-user':
-            super_users.append(_text(option, value))
-        elif read is None:
-            name, partitions = _topic(value)
-            topics[name] = partitions
-        else:
-            values[option.lstrip('-').replace('-', '_')] = read(option, value)
-    told = {key: values.pop(key) for key in SecurityOptions._fields if key in values}
-    security = SecurityOptions(super_users=tuple(super_users), **told)
-    command = BrokerCommand(topics=topics, security=security, **values)
+    return _command(_parser(), args)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog='python -m kafka broker',
+        description='Run a small Kafka in pure Python until Ctrl-C.',
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    text = 'the host to listen on and to advertise (%(default)s)'
+    add('--host', type=_text, default=HOST, help=text)
+    text = 'the port of the first broker, the others follow; 0 for free ports (%(default)s)'
+    add('--port', type=_port, default=PORT, help=text)
+    text = 'the release of Apache Kafka to behave as, from 0.8.0 on (%(default)s)'
+    add('--version', type=_text, default=NEWEST, help=text)
+    text = 'the number of brokers (%(default)s)'
+    add('--brokers', type=_count, default=1, metavar='N', help=text)
+    text = 'create a topic with N partitions (1); may be repeated'
+    add('--topic', type=_topic, action='append', default=[], metavar='NAME[:N]', help=text)
+    text = (
+        'store all data in this directory, and load it at the next start; without it all data is'
+        ' in memory'
+    )
+    add('--data', type=_text, metavar='DIR', help=text)
+    text = 'flush to the disk before acknowledging, so that data survives a power failure'
+    add('--fsync', action='store_true', help=text)
+    broker_security.add_options(parser)
+    return parser
+
+
+def _command(parser: argparse.ArgumentParser, args: List[str]) -> BrokerCommand:
+    found = vars(parser.parse_args(args))
+    topics = dict(found.pop('topic'))
+    security = {key: found.pop(key) for key in SecurityOptions._fields}
+    security['super_users'] = tuple(security['super_users'])
+    command = BrokerCommand(topics=topics, security=SecurityOptions(**security), **found)
     if command.fsync and not command.data:
-        raise Usage('--fsync needs --data')
+        parser.error('--fsync needs --data')
     return command
 
 
-def _text(option: str, value: str) -> str:
+def _text(value: str) -> str:
     if not value:
-        raise Usage('%s needs a value' % option)
+        raise argparse.ArgumentTypeError('expected a value, got none')
     return value
 
 
-def _port(option: str, value: str) -> int:
-    port = _number(option, value)
-    if port > 65535:
-        raise Usage('%s must be a number up to 65535, not %r' % (option, value))
-    return port
+def _port(value: str) -> int:
+    return _number(value, 0, 65535)
 
 
-def _count(option: str, value: str) -> int:
-    count = _number(option, value)
-    if count < 1:
-        raise Usage('%s must be a number >= 1, not %r' % (option, value))
-    return count
+def _count(value: str) -> int:
+    return _number(value, 1, 2**31 - 1)
 
 
-def _number(option: str, value: str) -> int:
-    if not (value.isdecimal() and value.isascii()):
-        raise Usage('%s must be a number, not %r' % (option, value))
+def _number(value: str, least: int, most: int) -> int:
+    if not (value.isdecimal() and value.isascii() and least <= int(value) <= most):
+        expected = 'expected a number from %d to %d' % (least, most)
+        raise argparse.ArgumentTypeError('%s, got %r' % (expected, value))
     return int(value)
 
 
 def _topic(value: str) -> Tuple[str, int]:
     name, colon, partitions = value.partition(':')
     if not name:
-        raise Usage('--topic must be NAME or NAME:PARTITIONS, not %r' % value)
-    return name, _count(
-        'the number of partitions in --topic %s:' % name, partitions
-    ) if colon else 1
-
-
-#: The parser of each option's value.
-READ: Dict[str, Callable[[str, str], Any]] = {
-    '--host': _text,
-    '--port': _port,
-    '--version': _text,
-    '--brokers': _count,
-    '--data': _text,
-    '--users': _text,
-    '--mechanisms': _text,
-    '--certificate': _text,
-    '--key': _text,
-    '--client-ca': _text,
-}
-#: Options without a value, and what they set.
-FLAGS = {'--fsync': 'fsync', '--tls': 'is_tls'}
+        raise argparse.ArgumentTypeError('expected NAME or NAME:PARTITIONS, got %r' % value)
+    return name, _count(partitions) if colon else 1
 
 
 def _fail(reason: str) -> int:

@@ -5,24 +5,14 @@ Passwords are read from a file or the environment, never from the command line.
 
 from __future__ import annotations
 
+import argparse
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
 
-from kafka.cli.run import Usage
 from kafka.testing.security.options import Security
 from kafka.testing.security.tls import Tls
 
 #: The environment variable with users and passwords, in the format of the file of ``--users``.
 VARIABLE = 'KAFKA_BROKER_USERS'
-
-USAGE = f"""\
---users FILE         require SASL; the file has a NAME:PASSWORD per line, which may be in the
-                     environment variable {VARIABLE} instead
---mechanisms A,B     the SASL mechanisms (default: those with passwords that the release has)
---tls                serve over TLS with a temporary certificate
---certificate FILE   serve over TLS with this PEM certificate, and --key FILE
---client-ca FILE     require client certificates, signed by these authorities
---super-user NAME    enforce ACLs, and exempt this user from them; may be repeated
-"""
 
 
 class SecurityOptions(NamedTuple):
@@ -37,7 +27,7 @@ class SecurityOptions(NamedTuple):
     super_users: Tuple[str, ...] = ()
 
     def arguments(self, environment: Mapping[str, str]) -> Dict[str, Any]:
-        """Return the arguments of ``Cluster``. Raises Usage for options that exclude each other."""
+        """Return the arguments of ``Cluster``. Raises ValueError for options that need others."""
         found: Dict[str, Any] = {'tls': self._tls()}
         users = self._users(environment)
         if users is not None:
@@ -50,13 +40,13 @@ class SecurityOptions(NamedTuple):
 
     def _tls(self) -> Union[bool, Tls]:
         if bool(self.certificate) != bool(self.key):
-            raise Usage('--certificate and --key require each other')
+            raise ValueError('--certificate and --key require each other')
         if not self.certificate:
             if self.client_ca:
-                raise Usage('--client-ca needs --certificate')
+                raise ValueError('--client-ca needs --certificate')
             return self.is_tls
         if self.is_tls:
-            raise Usage('--tls and --certificate exclude each other')
+            raise ValueError('--tls and --certificate exclude each other')
         auth = 'required' if self.client_ca else 'none'
         return Tls(self.certificate, self.key, self.client_ca or None, auth)
 
@@ -69,14 +59,35 @@ class SecurityOptions(NamedTuple):
                 text = file.read()
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, 'strerror', None) or 'not UTF-8 text'
-            raise Usage('--users %s: %s' % (self.users, reason)) from error
+            raise ValueError('--users %s: %s' % (self.users, reason)) from error
         return users_in(text, self.users)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options to a parser of command lines; their names are those of SecurityOptions."""
+    add = parser.add_argument_group('security').add_argument
+    text = (
+        'require SASL; the file has a NAME:PASSWORD per line, which may be in the environment'
+        ' variable %s instead' % VARIABLE
+    )
+    add('--users', default='', metavar='FILE', help=text)
+    text = 'the SASL mechanisms (default: those with passwords that the release has)'
+    add('--mechanisms', default='', metavar='A,B', help=text)
+    text = 'serve over TLS with a temporary certificate'
+    add('--tls', dest='is_tls', action='store_true', help=text)
+    text = 'serve over TLS with this PEM certificate, and --key FILE'
+    add('--certificate', default='', metavar='FILE', help=text)
+    add('--key', default='', metavar='FILE', help='the private key of the certificate')
+    text = 'require client certificates, signed by these authorities'
+    add('--client-ca', default='', metavar='FILE', help=text)
+    text = 'enforce ACLs, and exempt this user from them; may be repeated'
+    add('--super-user', dest='super_users', action='append', default=[], metavar='NAME', help=text)
 
 
 def users_in(text: str, where: str) -> Dict[str, str]:
     """Return users and passwords; lines that are empty or begin with # are left out.
 
-    Raises Usage, which contains the number of a bad line but not its text.
+    Raises ValueError, which contains the number of a bad line but not its text.
     """
     users: Dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), 1):
@@ -84,7 +95,7 @@ def users_in(text: str, where: str) -> Dict[str, str]:
             continue
         name, colon, password = line.partition(':')
         if not (name and colon and password):
-            raise Usage('%s, line %d: it must be NAME:PASSWORD' % (where, number))
+            raise ValueError('%s, line %d: it must be NAME:PASSWORD' % (where, number))
         users[name] = password
     return users
 

@@ -6,37 +6,26 @@ It parses the command line and sets the environment variables for the dialect an
 
 from __future__ import annotations
 
+import argparse
 import codecs
 import os
-import sys
 from typing import List, NamedTuple, Optional
 
 from kafka.cli.import_hook import install
 from kafka.cli.program import run_module, run_path
 
 USAGE = """\
-usage: python -m kafka run [OPTIONS] PROGRAM [ARGS ...]
-       python -m kafka run [OPTIONS] -m MODULE [ARGS ...]
-
+python -m kafka run [OPTIONS] PROGRAM [ARGS ...]
+       python -m kafka run [OPTIONS] -m MODULE [ARGS ...]"""
+DESCRIPTION = """\
 Run a program that was written for kafka-python 0.9 or 1.x as `python PROGRAM` would.
 Sources that today's Python does not compile are read as Python before 3.7, where
 `async` is a name, or as Python 2 (pip install kafka-evergreen[py2]).
-
-PROGRAM              a file, a directory or zip file with __main__.py, or - (stdin)
--m MODULE            run a module by its name
---dialect 0.9.5      calls that fit both eras mean the interface of 0.9.5
---text ENCODING      encode str keys and values with this encoding (default utf-8)
---no-text            refuse str keys and values, as 0.9.5 on Python 3 did
--h, --help           show this
 """
 DIALECTS = ('0.9.5',)
 DIALECT_SWITCH = 'KAFKA_LEGACY_DIALECT'
 TEXT_SWITCH = 'KAFKA_LEGACY_TEXT'
 DEFAULT_ENCODING = 'utf-8'
-
-
-class Usage(Exception):
-    """An invalid command line."""
 
 
 class RunCommand(NamedTuple):
@@ -52,17 +41,11 @@ class RunCommand(NamedTuple):
 def main(args: List[str]) -> int:
     """Run a command line.
 
-    Returns: 0 when the program has ended, 2 for an invalid command line.
-    Raises: what ends the interpreter as the program's end does: SystemExit or KeyboardInterrupt.
+    Returns: 0 when the program has ended.
+    Raises: what ends the interpreter: SystemExit (2 for an invalid command line, 0 for --help, and
+    what the program raises) or KeyboardInterrupt.
     """
-    if args and args[0] in ('-h', '--help'):
-        sys.stdout.write(USAGE)
-        return 0
-    try:
-        command = parse(args)
-    except Usage as error:
-        sys.stderr.write('%s\npython -m kafka run: %s\n' % (USAGE, error))
-        return 2
+    command = parse(args)
     _switch(command)
     install()
     (run_module if command.is_module else run_path)(command.target, command.args)
@@ -72,39 +55,35 @@ def main(args: List[str]) -> int:
 def parse(args: List[str]) -> RunCommand:
     """Parse a command line; what follows the program's name is passed to the program.
 
-    Raises: Usage for an unknown option or an invalid value.
+    Raises: SystemExit for an unknown option or an invalid value, and for --help.
     """
-    rest = list(args)
-    dialect: Optional[str] = None
-    text: Optional[str] = None
-    while rest:
-        option, equals, value = rest.pop(0).partition('=')
-        if option == '-m':
-            return RunCommand(_next(rest, option), rest, True, dialect, text)
-        if option == '--no-text':
-            text = ''
-        elif option == '--dialect':
-            dialect = _dialect(value if equals else _next(rest, option))
-        elif option == '--text':
-            text = _encoding(value if equals else _next(rest, option))
-        elif option.startswith('-') and option not in ('-', '--'):
-            raise Usage('unknown option %s' % option)
-        else:
-            target = _next(rest, option) if option == '--' else option + equals + value
-            return RunCommand(target, rest, False, dialect, text)
-    raise Usage('which program?')
-
-
-def _next(rest: List[str], option: str) -> str:
-    if not rest:
-        raise Usage('%s needs a value' % option)
-    return rest.pop(0)
-
-
-def _dialect(value: str) -> str:
-    if value not in DIALECTS:
-        raise Usage('--dialect must be one of %s, not %r' % (', '.join(DIALECTS), value))
-    return value
+    parser = argparse.ArgumentParser(
+        usage=USAGE,
+        prog='python -m kafka run',
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    rest = argparse.REMAINDER  # whatever follows, also options
+    add(
+        'program', nargs=rest, help='a file, a directory or zip file with __main__.py, or - (stdin)'
+    )
+    add('-m', dest='module', nargs=rest, metavar='MODULE', help='run a module by its name')
+    text = 'calls that fit both eras mean the interface of 0.9.5'
+    add('--dialect', choices=DIALECTS, help=text)
+    text = 'encode str keys and values with this encoding (default utf-8)'
+    add('--text', type=_encoding, metavar='ENCODING', help=text)
+    text = 'refuse str keys and values, as 0.9.5 on Python 3 did'
+    add('--no-text', dest='text', action='store_const', const='', help=text)
+    found = parser.parse_args(args)
+    is_module = found.module is not None
+    words = found.module if is_module else found.program
+    if words[:1] == ['--'] and not is_module:  # not all releases of argparse drop it
+        words = words[1:]
+    if not words:
+        parser.error('expected a program or -m MODULE')
+    return RunCommand(words[0], words[1:], is_module, found.dialect, found.text)
 
 
 def _encoding(value: str) -> str:
@@ -112,7 +91,7 @@ def _encoding(value: str) -> str:
         'a'.encode(value)
         codecs.lookup(value)
     except (LookupError, ValueError):
-        raise Usage('--text must be an encoding of text, not %r' % value) from None
+        raise argparse.ArgumentTypeError('expected an encoding of text, got %r' % value) from None
     return value
 
 

@@ -19,7 +19,7 @@ from kafka.testing.errors import (
     UNKNOWN_SUBSCRIPTION_ID,
     UNSUPPORTED_COMPRESSION_TYPE,
 )
-from kafka.testing.groups.regex import Effort, Pattern
+from kafka.testing.groups.regex import Pattern
 from kafka.testing.settings.configs import CLIENT_METRICS
 
 if TYPE_CHECKING:
@@ -135,11 +135,10 @@ def _about(call: Call[Any], client_id: bytes) -> Dict[str, str]:
 
 def subscription_of(about: Dict[str, str], settings: List[Dict[str, str]]) -> Subscription:
     """Return the combined subscription of all configs that match a client."""
-    effort = Effort()
     metrics: Dict[str, None] = {}
     interval_ms = DEFAULT_INTERVAL_MS
     for each in settings:
-        if _fits(about, each.get('match', ''), effort):
+        if _fits(about, each.get('match', '')):
             metrics.update(dict.fromkeys(_listed(each.get('metrics', ''))))
             interval_ms = min(interval_ms, int(each.get('interval.ms', DEFAULT_INTERVAL_MS)))
     if EVERYTHING in metrics:
@@ -151,11 +150,11 @@ def _listed(text: str) -> List[str]:
     return [word.strip() for word in text.split(',') if word.strip()]
 
 
-def _fits(about: Dict[str, str], match: str, effort: Effort) -> bool:
+def _fits(about: Dict[str, str], match: str) -> bool:
     for each in _listed(match):
         name, _, pattern = each.partition('=')
         try:
-            if not Pattern(pattern.strip()).matches(about.get(name.strip(), ''), effort):
+            if not Pattern(pattern.strip()).matches(about.get(name.strip(), '')):
                 return False
         except ValueError:
             return False

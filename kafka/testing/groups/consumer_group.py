@@ -12,7 +12,7 @@ from kafka.protocol.group import ConsumerGroupHeartbeatRequest
 from kafka.testing.groups.epoch_group import JOIN_EPOCH, EpochRules
 from kafka.testing.groups.group_members import MEMBER_BYTES
 from kafka.testing.groups.handover_group import HandoverGroup, HandoverMember
-from kafka.testing.groups.regex import Effort, Pattern
+from kafka.testing.groups.regex import Pattern
 from kafka.testing.groups.server_assignors import ASSIGNORS, DEFAULT_ASSIGNOR, TopicPartition
 
 #: Regular expressions are matched at most once in this interval, after a short delay.
@@ -206,9 +206,8 @@ class ConsumerGroup(HandoverGroup[ConsumerMember, ConsumerGroupHeartbeatRequest,
         wanted = {each.regex for each in self.members.values() if each.regex is not None}
         topics = self._rules.topics.items()
         names = [name for name, topic in topics if not topic.is_internal]
-        effort = Effort()
         found = {
-            pattern: set(filter(may_describe, Pattern(pattern).matching(names, effort)))
+            pattern: set(filter(may_describe, Pattern(pattern).matching(names)))
             for pattern in sorted(wanted)
         }
         if found != self._regexes:

@@ -139,9 +139,10 @@ def _refusal_without_group(
         text = 'No assignor %s; there are: %s' % (assignor, ', '.join(ASSIGNORS))
         return consumer_refusal(UNSUPPORTED_ASSIGNOR, text)
     pattern = request.subscribed_topic_regex
-    if pattern and not _is_expression(pattern):
-        text = 'Not a regular expression: %s' % pattern
-        return consumer_refusal(INVALID_REGULAR_EXPRESSION, text)
+    try:
+        Pattern(pattern or '')
+    except ValueError as error:
+        return consumer_refusal(INVALID_REGULAR_EXPRESSION, str(error))
     return None
 
 
@@ -162,17 +163,9 @@ def _join_text(request: ConsumerGroupHeartbeatRequest) -> Optional[str]:
     if request.member_epoch != JOIN_EPOCH:
         return None
     if request.rebalance_timeout_ms == -1:
-        return 'Who joins must tell its rebalance time-out.'
+        return 'A member that joins must give its rebalance time-out.'
     if request.topic_partitions is None or request.topic_partitions:
-        return 'Who joins owns no partitions and must say so.'
+        return 'A member that joins owns no partitions: expected an empty list of them.'
     if request.subscribed_topic_names is None and request.subscribed_topic_regex is None:
-        return 'Who joins must subscribe.'
+        return 'A member that joins must subscribe.'
     return None
-
-
-def _is_expression(pattern: str) -> bool:
-    try:
-        Pattern(pattern)
-    except ValueError:
-        return False
-    return True

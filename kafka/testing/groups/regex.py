@@ -1,165 +1,191 @@
-"""Regular expressions of clients, matched in linear time.
+"""The regular expressions of clients: those that RE2 and Python's ``re`` read alike.
 
-All alternatives are followed at the same time and the sets of states are cached, as in RE2J, which
-brokers use. With Python's ``re``, an expression such as ``(a+)+b`` would block all brokers of the
-process. Called by consumer_group.py; the parser is regex_parser.py. Pure.
+Brokers match them with RE2J (KIP-848, KIP-1152), in time that grows with the text. ``re`` tries all
+ways in turn and would block every broker of the process for one client's ``(a+)+b``. So what ``re``
+reads otherwise, what only RE2 has and what ``re`` could take long for is refused. Pure.
 """
 
 from __future__ import annotations
 
-from typing import Dict, FrozenSet, Iterable, List, Optional, Set, Tuple
+import math
+import re
+from typing import Iterable, List, NamedTuple, Optional, Set
 
-from kafka.testing.groups.regex_parser import (
-    WORD,
-    Choice,
-    Node,
-    One,
-    Place,
-    Repeat,
-    Sequence,
-    Test,
-    parse,
+#: The length of an expression, how deep its groups are nested, and a count of repeats.
+LONGEST, DEEPEST, MOST_REPEATS = 20_000, 100, 1000
+#: The number of ways to match a text that re may try; it needs about a second for them.
+MOST_WAYS = 10_000_000
+#: The longest name of a topic: an expression that takes too long for it is refused.
+LONGEST_NAME = 249
+
+_ESCAPE = r'\\[afnrtvdDwW]|\\x[0-9A-Fa-f]{2}|\\[!-/:-@\[-`{-~]'
+_TOKEN = re.compile(
+    r'(?P<repeat>[*+?]\??|\{(?P<least>\d{1,4})(?P<comma>,(?P<most>\d{0,4}))?\}\??)'
+    r'|(?P<open>\((?!\?)|\(\?P<[A-Za-z_]\w*>|\(\?[is]*(?:-[is]+)?:)'
+    r'|(?P<close>\))'
+    r'|(?P<choice>\|)'
+    r'|(?P<end>\$|\\z)'
+    r'|(?P<place>\^|\\[Ab])'
+    # re warns of sets within sets, of which it may have some one day.
+    r'|(?P<one>%s|[^\\[(){*+?|^$]|\[\^?\]?(?:%s|(?!--|&&|~~|\|\|)[^\\[\]])*\])'
+    % (_ESCAPE, _ESCAPE),
+    re.ASCII | re.DOTALL,
 )
-
-#: Larger expressions are refused; RE2 has a limit of its own.
-LARGEST = 20000
-#: The limit of the cache of transitions, counted in states of all sets.
-MOST_KNOWN = 200000
-
-States = FrozenSet[int]
+_FLAGS = re.compile(r'\(\?[is]+\)')
 
 
-class Effort:
-    """The work that may still be done, in steps; without any left, nothing matches."""
+class _Ways(NamedTuple):
+    """The ways in which a part may match: `choices` for each choice of where `open` repeats end."""
 
-    def __init__(self, steps: int = 3_000_000) -> None:
-        self.left = steps
+    choices: int = 1
+    open: int = 0
+    is_counted: bool = False
+
+    def then(self, other: _Ways) -> _Ways:
+        choices = min(self.choices * other.choices, MOST_WAYS + 1)
+        return _Ways(choices, self.open + other.open, self.is_counted or other.is_counted)
+
+    def beside(self, other: _Ways) -> _Ways:
+        is_counted = self.is_counted or other.is_counted
+        return _Ways(self.choices + other.choices, max(self.open, other.open), is_counted)
+
+    def of(self, length: int) -> int:
+        """Return how many there are for a text of some length."""
+        return self.choices * math.comb(length + self.open, self.open)
 
 
-class Pattern:
-    """An expression that is matched with whole texts. Raises ValueError if it is invalid."""
+class _Group:
+    """A group that is being read.
+
+    Attributes: before: the ways of all alternatives but the last, None without any; read: those of
+    the last one, less its last part; part: those of that part, None where nothing can be repeated.
+    """
+
+    def __init__(self) -> None:
+        self.before: Optional[_Ways] = None
+        self.read = _Ways()
+        self.part: Optional[_Ways] = None
+
+    def take(self, part: Optional[_Ways]) -> None:
+        """Add a part."""
+        self.read, self.part = self._alternative(), part
+
+    def choose(self) -> None:
+        """Begin another alternative."""
+        self.before, self.read, self.part = self.ways(), _Ways(), None
+
+    def ways(self) -> _Ways:
+        """Return those of the group."""
+        last = self._alternative()
+        return last if self.before is None else self.before.beside(last)
+
+    def _alternative(self) -> _Ways:
+        return self.read if self.part is None else self.read.then(self.part)
+
+
+class _Reader:
+    """Reads an expression part by part.
+
+    Attributes: in_python: the parts for re; groups: those that are open, the outermost one first.
+    """
 
     def __init__(self, text: str) -> None:
         self.text = text
-        # Per state: a test of a character, a place, or neither; and the next states.
-        self._tests: List[Optional[Test]] = [None]
-        self._places: List[Optional[str]] = [None]
-        self._ways: List[List[int]] = [[]]
-        self._parts = 0
-        self._start = frozenset([self._add(parse(text), 0)])
-        self._known: Dict[Tuple[States, str], Dict[str, States]] = {}
-        self._known_states = 0
+        self.in_python: List[str] = []
+        self.groups = [_Group()]
+
+    def read(self) -> _Ways:
+        """Read all of it. Raises ValueError at what is not known."""
+        flags = _FLAGS.match(self.text)
+        at = flags.end() if flags is not None else 0
+        self.in_python.append(self.text[:at])
+        while at < len(self.text):
+            token = _TOKEN.match(self.text, at)
+            if token is None:
+                raise self._refused(at, at + 10, 'is not one that RE2 and Python read alike')
+            self._take(token)
+            at = token.end()
+        if len(self.groups) > 1:
+            raise self._refused(at, at, 'lacks a ")"')
+        return self.groups[0].ways()
+
+    def _take(self, token: re.Match[str]) -> None:
+        kind, group = token.lastgroup, self.groups[-1]
+        if kind == 'repeat':
+            group.part = self._repeated(group.part, token)
+            group.take(None)  # a repeat is not repeated
+        elif kind == 'open':
+            if len(self.groups) > DEEPEST:
+                raise self._refused(*token.span(), 'is in more than %d groups' % DEEPEST)
+            self.groups.append(_Group())
+        elif kind == 'close':
+            if len(self.groups) == 1:
+                raise self._refused(*token.span(), 'has no "("')
+            self.groups.pop()
+            self.groups[-1].take(group.ways())
+        elif kind == 'choice':
+            group.choose()
+        else:
+            group.take(_Ways() if kind == 'one' else None)
+        self.in_python.append(r'\Z' if kind == 'end' else token.group())
+
+    def _repeated(self, part: Optional[_Ways], token: re.Match[str]) -> _Ways:
+        """Return the ways of a part that is repeated."""
+        if part is None:
+            raise self._refused(*token.span(), 'repeats nothing')
+        if token.group().startswith('?'):
+            return part.beside(_Ways())
+        least = int(token['least'] or 0)
+        most = least if token['comma'] is None else int(token['most'] or MOST_REPEATS)
+        is_counted = token['least'] is not None
+        if is_counted and (part.is_counted or max(least, most) > MOST_REPEATS):
+            text = 'repeats more than %d times, or within another such' % MOST_REPEATS
+            raise self._refused(*token.span(), text)
+        if not is_counted or (token['comma'] and not token['most']):
+            if part != _Ways(is_counted=part.is_counted):
+                text = 'repeats what may match in several ways, for which re could take very long'
+                raise self._refused(*token.span(), text)
+            return _Ways(1, 1, is_counted or part.is_counted)
+        choices = max(1, most - least + 1)
+        if part.choices > 1 or part.open:
+            choices = min((part.choices + 1) ** most, MOST_WAYS + 1)
+        return _Ways(choices, part.open * most, is_counted=True)
+
+    def _refused(self, start: int, end: int, what: str) -> ValueError:
+        where = 'regular expression %r: %r at %d' % (self.text, self.text[start:end], start)
+        return ValueError('%s %s' % (where, what))
+
+
+class Pattern:
+    """An expression that is matched with whole texts.
+
+    Raises: ValueError: it is invalid, or not among those that this broker knows.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        if len(text) > LONGEST:
+            wrong = 'a regular expression has %d characters, expected at most %d'
+            raise ValueError(wrong % (len(text), LONGEST))
+        reader = _Reader(text)
+        self._ways = reader.read()
+        if self._ways.of(LONGEST_NAME) > MOST_WAYS:
+            wrong = (
+                'regular expression %r: re could take very long, expected fewer repeats and choices'
+            )
+            raise ValueError(wrong % text)
+        try:
+            self._compiled = re.compile(''.join(reader.in_python), re.ASCII)
+        except re.error as error:
+            raise ValueError('regular expression %r: %s' % (text, error)) from None
 
     def __repr__(self) -> str:
-        return '<Pattern %r, %d states>' % (self.text, len(self._ways))
+        return '<Pattern %r>' % self.text
 
-    # ------------------------------------------------------------ states
+    def matches(self, text: str) -> bool:
+        """Return True if the expression matches the whole text; False if that could take long."""
+        return self._ways.of(len(text)) <= MOST_WAYS and bool(self._compiled.fullmatch(text))
 
-    def _state(self, ways: List[int], test: Optional[Test] = None, place: str = '') -> int:
-        self._tests.append(test)
-        self._places.append(place or None)
-        self._ways.append(ways)
-        return len(self._ways) - 1
-
-    def _add(self, node: Node, then: int) -> int:
-        """Add the states of a part that lead to another state; return the first. 0 is the end."""
-        self._parts += 1  # repeated parts count each time, also empty ones
-        if self._parts > LARGEST:
-            raise ValueError('the expression is too large')
-        if isinstance(node, One):
-            return self._state([then], test=node.test)
-        if isinstance(node, Place):
-            return self._state([then], place=node.kind)
-        if isinstance(node, Sequence):
-            for part in reversed(node.parts):
-                then = self._add(part, then)
-            return then
-        if isinstance(node, Choice):
-            return self._state([self._add(part, then) for part in node.parts])
-        return self._add_repeat(node, then)
-
-    def _add_repeat(self, node: Repeat, then: int) -> int:
-        if node.most is None:
-            ways = [then]
-            first = self._state(ways)
-            ways.append(self._add(node.part, first))
-        else:
-            first = then
-            for _ in range(node.most - node.least):
-                first = self._state([self._add(node.part, first), then])
-        for _ in range(node.least):
-            first = self._add(node.part, first)
-        return first
-
-    # ------------------------------------------------------------ matching
-
-    def matches(self, text: str, effort: Effort) -> bool:
-        """Return True if the expression matches the whole text."""
-        if effort.left <= 0:
-            return False
-        states, before = self._start, ''
-        for character in text:
-            effort.left -= 1
-            known = self._known.get((states, _kind(before)))
-            after = known.get(character) if known is not None else None
-            if after is None:
-                if effort.left <= 0:
-                    return False
-                after = self._after(states, before, character, effort)
-            if not after:
-                return False
-            states, before = after, character
-        return effort.left > 0 and 0 in self._reached(states, before, '', effort)
-
-    def matching(self, texts: Iterable[str], effort: Effort) -> Set[str]:
+    def matching(self, texts: Iterable[str]) -> Set[str]:
         """Return the texts that match."""
-        return {text for text in texts if self.matches(text, effort)}
-
-    def _after(self, states: States, before: str, character: str, effort: Effort) -> States:
-        """Return the states after a character, and cache them."""
-        reached = self._reached(states, before, character, effort)
-        found: Set[int] = set()
-        for state in reached:
-            test = self._tests[state]
-            if test is not None and test(character):
-                found.update(self._ways[state])
-        self._known_states += len(states) + len(found) + 1
-        if self._known_states > MOST_KNOWN:
-            self._known.clear()
-            self._known_states = 0
-        after = frozenset(found)
-        self._known.setdefault((states, _kind(before)), {})[character] = after
-        return after
-
-    def _reached(self, states: States, before: str, after: str, effort: Effort) -> Set[int]:
-        """Return the states that are reached without a character, given those around it."""
-        reached: Set[int] = set()
-        waiting = list(states)
-        while waiting:
-            state = waiting.pop()
-            if state in reached:
-                continue
-            reached.add(state)
-            effort.left -= 1
-            place = self._places[state]
-            if self._tests[state] is None and (place is None or _holds(place, before, after)):
-                waiting.extend(self._ways[state])
-        return reached
-
-
-def _kind(character: str) -> str:
-    """Return the class of a character that a place depends on: cache key of transitions."""
-    return character if character in ('', '\n') else 'w' if character in WORD else ' '
-
-
-def _holds(place: str, before: str, after: str) -> bool:
-    """Return True if a place is between two characters; '' is an end of the text."""
-    if place == 'A':
-        return before == ''
-    if place == 'z':
-        return after == ''
-    if place == '^':
-        return before in ('', '\n')
-    if place == '$':
-        return after in ('', '\n')
-    return ((before in WORD) != (after in WORD)) == (place == 'b')
+        return {text for text in texts if self.matches(text)}

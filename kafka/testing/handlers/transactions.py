@@ -33,7 +33,7 @@ from kafka.protocol.transaction import (
 from kafka.testing import errors
 from kafka.testing.calls import Call, handles
 from kafka.testing.group_checks import is_coordinator
-from kafka.testing.groups.regex import Effort, Pattern
+from kafka.testing.groups.regex import Pattern
 from kafka.testing.transactions.coordinator import (
     Identity,
     Transactions,
@@ -295,8 +295,7 @@ def _matching(text: Optional[str]) -> Callable[[str], bool]:
     """Return a function that matches transactional ids. Raises ValueError for a bad pattern."""
     if not text:
         return lambda transactional_id: True
-    pattern, effort = Pattern(text), Effort()
-    return lambda transactional_id: pattern.matches(transactional_id, effort)
+    return Pattern(text).matches
 
 
 def _is_wanted(

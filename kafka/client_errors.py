@@ -175,7 +175,7 @@ class CommitFailedError(KafkaError):
     errno_of_group: Optional[int] = None
 
     def __init__(self, *args: Any) -> None:
-        super().__init__(*(args or ('the group has rebalanced and owns the partitions anew',)))
+        super().__init__(*(args or ('the group has rebalanced and assigned the partitions again',)))
 
 
 class LogTruncationError(KafkaError):

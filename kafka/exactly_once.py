@@ -551,7 +551,7 @@ def _check_options(consumer: Any, producer: Any) -> None:
         raise KafkaConfigurationError('ExactlyOnce needs a producer with a transactional_id')
     if reads.get('isolation_level') != 'read_committed':
         log.warning(
-            'the consumer of group %s reads with isolation_level %s: it also hands out records of'
+            'the consumer of group %s reads with isolation_level %s: it also returns records of'
             ' transactions that are aborted later; read_committed does not',
             reads['group_id'],
             reads.get('isolation_level'),

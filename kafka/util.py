@@ -126,7 +126,7 @@ def set_text_mode(encoding: Optional[str]) -> None:
         try:
             'a'.encode(encoding)
         except (LookupError, ValueError):
-            raise ValueError('%r is no encoding of text' % (encoding,)) from None
+            raise ValueError('%r is not an encoding of text' % (encoding,)) from None
     _TextMode.encoding = encoding
     _TextMode.is_told = False
 

@@ -60,15 +60,15 @@ ORDINARY = {REAL: ('0.8.2.2', '4.4.0'), EMBEDDED: ('4.3.1',)}
 # for one more without brokers.
 BUSY, ON_BROKERS, WITH_SPARK = 'busy', 'on brokers', 'with Spark'
 AT_A_TIME = {BUSY: 1, ON_BROKERS: 4, WITH_SPARK: 2}
-# Thorough tests start three brokers at a time, which depose each other for ever with too little of a
-# processor; beside them Spark gives up a Python worker that has not connected within 10 s.
+# Thorough tests start three brokers at a time, which depose each other for ever if they get too
+# little of a processor; Spark then gives up a Python worker that has not connected within 10 s.
 AT_A_TIME_THOROUGH = {BUSY: 1, ON_BROKERS: 2, WITH_SPARK: 1}
 CORES = 2
 # How long a run of pytest gets at most, in seconds of test/seconds.txt: files are dealt out by it.
 # Each run collects its own files, and starts the brokers that they need.
 MOST_SECONDS = {BUSY: 150.0, ON_BROKERS: 200.0, WITH_SPARK: 400.0}
-# After so many seconds a run of pytest is ended: ten times what is dealt to one. pytest-timeout does
-# not end a run that hangs in its exit hooks, nor a test that uses the timer of signals itself.
+# After so many seconds a run of pytest is ended: ten times what is dealt to one. pytest-timeout
+# ends no run that hangs in its exit hooks, and no test that uses the timer of signals itself.
 RUN_SECONDS = 1500.0
 # The interpreter prints where its threads are when it is ended so, also before and after pytest.
 STACKS = {'PYTHONFAULTHANDLER': '1'}

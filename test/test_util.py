@@ -359,7 +359,7 @@ def test_text_without_bytes_is_refused_by_name_and_not_shown(text_mode, encoding
 @pytest.mark.parametrize('encoding', ['utf-99', 'hex', 'rot13', '', 'a\0b'])
 def test_unknown_encoding_is_refused_and_changes_nothing(text_mode, encoding):
     text_mode('latin-1')
-    with pytest.raises(ValueError, match='no encoding of text'):
+    with pytest.raises(ValueError, match='not an encoding of text'):
         text_mode(encoding)
     assert util.text_bytes('é', 'key') == b'\xe9'
 

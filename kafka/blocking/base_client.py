@@ -414,7 +414,7 @@ class BlockingClient:
         _raise_refusal([failure[2] for failure in failures])
         raise KafkaUnavailableError(
             'none of the hosts answered: %s'
-            % ('; '.join('%s:%s: %s' % failure for failure in failures) or 'there are none')
+            % ('; '.join('%s:%s: %s' % failure for failure in failures) or 'none is known')
         ) from (failures[-1][2] if failures else None)
 
     def _send_broker_aware_request(

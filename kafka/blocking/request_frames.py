@@ -104,7 +104,7 @@ class Framing:
                 '%s was sent; the broker %s'
                 % (
                     type(request).__name__,
-                    'serves versions %d to %d' % (low, high) if high >= 0 else 'does not have it',
+                    'serves versions %d to %d' % (low, high) if high >= 0 else 'does not serve it',
                 )
             )
         _complete(message)

@@ -71,8 +71,8 @@ def check_sendable(method: str, things: Dict[str, Any]) -> None:
         except Exception as error:
             raise TypeError(
                 '%s cannot be sent to a process started by %r: %s. Processes started by fork need'
-                ' no sending; with %r, %s must be of a class or function that stands in a module of'
-                ' its own, not in the main program, which is not run again'
+                ' no sending; with %r, %s must be of a class or function that is defined in'
+                ' another module than the main program, which is not run again'
                 % (name, method, error, method, name)
             ) from error
 

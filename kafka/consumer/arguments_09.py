@@ -159,7 +159,7 @@ def _triples(argument: Any) -> Iterator[Tuple[Any, Any, Any]]:
             else:
                 yield key, value, None
     else:
-        _refuse(argument, 'that is none of the forms there are')
+        _refuse(argument, 'expected a topic, or a topic with partitions and offsets')
 
 
 def _refuse(argument: Any, reason: str) -> NoReturn:

@@ -468,8 +468,8 @@ def _name(topic: Any) -> str:
 def _tell_uncommitted(group: Optional[str], error: Optional[KafkaError]) -> None:
     if error is not None:
         log.error(
-            'group=%s: the automatic commit before a rebalance failed, some records will be handed'
-            ' out again: %s',
+            'group=%s: the automatic commit before a rebalance failed, some records will be read'
+            ' again: %s',
             group,
             error,
         )

@@ -354,7 +354,7 @@ class FetchCollector:
             if self._logged != (partition, offset):
                 self._logged = partition, offset
                 name = type(error).__name__
-                log.error('%s was %s: seek behind it to go on without it', name, note)
+                log.error('%s was %s: seek to the next offset to continue without it', name, note)
         error.failed_at = partition, offset
 
     def _take_held(self, most: Optional[int]) -> Optional[_Taken]:

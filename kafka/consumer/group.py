@@ -892,7 +892,10 @@ class KafkaConsumer:
         except NoBrokersAvailable as error:
             if is_configured:
                 raise
-            text = 'the option bootstrap_servers is missing, and nobody answers here: %s' % error
+            text = (
+                'the option bootstrap_servers is missing, and no broker answers on this machine: %s'
+                % error
+            )
             raise _NothingConfigured(text) from error
 
     def _open_09(self, old: Consumer09) -> None:

@@ -574,7 +574,7 @@ class OffsetsRequestManager:
 
     def _begin_anew(self, topic: str) -> None:
         """Reset the positions in a topic that was deleted and created again."""
-        text = 'topic %s was made anew: positions in the old one are of no use'
+        text = 'topic %s was created again: positions in the deleted topic are dropped'
         self._notes.append((logging.WARNING, text, topic))
         for partition, state in self._subscription.assignment.items():
             if partition.topic != topic or state.phase is Phase.INITIALIZING:

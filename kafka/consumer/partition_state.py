@@ -51,7 +51,7 @@ class PositionEvent(enum.Enum):
     DOUBT = 'need validation'
     VALIDATED = 'be validated'
     TRUNCATED = 'go back to where the log was cut'
-    HAND_OUT = 'hand out records'
+    HAND_OUT = 'return records'
     FETCH = 'fetch'
 
     __hash__ = object.__hash__

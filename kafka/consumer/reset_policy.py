@@ -65,8 +65,8 @@ def _milliseconds(duration: str) -> int:
     found = _ISO_8601.match(duration.upper())
     if found is None or not any(found.groups()):
         raise InvalidOptionError(
-            'auto_offset_reset=by_duration:%.50s: write the duration as ISO 8601 has it, not'
-            ' negative, such as by_duration:P7D or by_duration:PT1H30M' % duration
+            'auto_offset_reset=by_duration:%.50s: expected a duration of ISO 8601 that is'
+            ' not negative, such as by_duration:P7D or by_duration:PT1H30M' % duration
         )
     days, hours, minutes, seconds = (part or '0' for part in found.groups())
     whole, _, fraction = seconds.replace(',', '.').partition('.')

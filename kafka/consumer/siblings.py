@@ -91,7 +91,7 @@ class SiblingWatch:
                 ' closed, and has not polled for %.0f s. Members share the partitions: until that'
                 ' one polls, is closed or has missed its max_poll_interval_ms, this one gets only a'
                 ' part of the records, or none. Call close() on consumers that are not used any'
-                ' more; a notebook cell that is run again leaves one behind while anything refers'
+                ' more; a notebook cell that is run again leaves one open while anything refers'
                 ' to it',
                 self.group[0],
                 now - min(idle),

@@ -525,7 +525,7 @@ def _compiled(pattern: Any) -> Pattern[str]:
         compiled: Pattern[str] = re.compile(pattern)
     except re.error as error:
         raise ArgumentValueError(
-            'pattern %.200r is no regular expression: %s' % (pattern, error)
+            'pattern %.200r is not a regular expression: %s' % (pattern, error)
         ) from error
     return compiled
 

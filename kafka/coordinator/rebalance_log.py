@@ -20,20 +20,20 @@ log = logging.getLogger(__name__)
 MANY, WITHIN = 5, 60.0
 
 _CURES: Mapping[str, str] = {
-    Reason.GROUP.value: 'other members join, leave or stop answering: look at their logs, or at'
-    ' the log of the coordinator, which names them',
+    Reason.GROUP.value: 'other members join, leave or stop answering: read their logs, or the'
+    ' log of the coordinator, which names them',
     Reason.ANOTHER.value: 'other members join, leave or stop answering while the group rebalances',
     Reason.GENERATION.value: 'the group does not wait for this member: raise session_timeout_ms'
     ' and max_poll_interval_ms, or make listeners faster',
-    Reason.UNKNOWN.value: 'the group does not hear this member in time: raise session_timeout_ms'
-    ' or look for long pauses of the program or the network',
+    Reason.UNKNOWN.value: 'the coordinator gets no heartbeat of this member in time: raise'
+    ' session_timeout_ms, or look for long pauses of the program or the network',
     Reason.LATE.value: 'the program takes too long between two polls: raise max_poll_interval_ms'
     ' or lower max_poll_records',
     Reason.SUBSCRIPTION.value: 'the program changes its topics, or a pattern matches topics that'
     ' come and go',
     Reason.PARTITIONS.value: 'topics of the group are made, deleted or enlarged all the time',
     Reason.FOREIGN.value: 'the leader of the group assigns topics that this member did not ask'
-    ' for: look at its assignor',
+    ' for: check its assignor',
 }
 
 

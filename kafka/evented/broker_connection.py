@@ -652,7 +652,7 @@ class BrokerConnection:
 
     def _take_frame(self, frame: bytes) -> Optional[Tuple[Any, Future]]:
         if not self._expected:
-            self.close(CorrelationIdError('%s: an answer that nobody waits for' % self))
+            self.close(CorrelationIdError('%s: an answer without a request' % self))
             return None
         entry, expected = self._expected[0]
         found = int.from_bytes(frame[:4], 'big', signed=True) if len(frame) >= 4 else None

@@ -91,9 +91,7 @@ def as_partition(partition: Any) -> TopicPartition:
     check_topic(topic)
     number = as_int('partition', number)
     if number < 0:
-        raise ArgumentValueError(
-            'partition %d of topic %s: there are none below 0' % (number, topic)
-        )
+        raise ArgumentValueError('partition %d of topic %s: expected 0 or more' % (number, topic))
     return TopicPartition(topic, number)
 
 

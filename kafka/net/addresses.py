@@ -58,8 +58,8 @@ def get_ip_port_afi(host_and_port_str: str) -> Host:
         raise KafkaConfigurationError(str(error)) from error
     if '@' in text:
         raise KafkaConfigurationError(
-            'the address %r has a user or password in it: give sasl_plain_username and the like'
-            % ('***@' + text.rpartition('@')[2])
+            'the address %r has a user or password in it: give sasl_plain_username and'
+            ' sasl_plain_password' % ('***@' + text.rpartition('@')[2])
         )
     if '/' in text:
         raise KafkaConfigurationError(

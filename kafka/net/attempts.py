@@ -73,7 +73,7 @@ def hint_for(stage: str, error: BaseException) -> str:
 
 _NO_TLS = 'security_protocol PLAINTEXT or SASL_PLAINTEXT?'
 _SILENT = {
-    'TCP': 'no answer at all: a firewall, or an address that nobody has?',
+    'TCP': 'no answer at all: a firewall, or an address without a host?',
     'TLS': 'it accepted the connection and said nothing: ' + _NO_TLS,
     'ApiVersions': 'it accepted the connection and said nothing',
     'Metadata': 'it told its versions and then said nothing',
@@ -86,7 +86,10 @@ _HINTS = (
     (('TLS', 'does not speak TLS'), 'does not speak TLS: ' + _NO_TLS),
     (('TLS', 'closed the connection'), 'may not speak TLS: ' + _NO_TLS),
     (('TLS', 'broke'), 'may not speak TLS: ' + _NO_TLS),
-    (('Metadata', 'closed the connection'), 'answers nobody: does the port want a login (SASL)?'),
+    (
+        ('Metadata', 'closed the connection'),
+        'answers no client without a login: does the port want one (SASL)?',
+    ),
     (('TCP', 'refused'), 'nothing listens there'),
     (('DNS', ''), 'the name is not known here'),
 )

@@ -145,7 +145,7 @@ class _Reader:
         """Raise ProxyError if bytes are left: a broker sends nothing before the first request."""
         if self.data:
             raise ProxyError(
-                'behind the answer of the proxy %s came %d bytes that nobody asked for'
+                'after the answer of the proxy %s came %d bytes that belong to no request'
                 % (self.address.shown, len(self.data))
             )
 
@@ -163,7 +163,8 @@ def _connect_socks(address: ProxyAddress, host: str, port: int) -> Handshake:
     version, way = yield from reader.exactly(2, bytes([_VERSION, len(ways), *ways]))
     if version != _VERSION:
         raise ProxyError(
-            'what answers at %s is no SOCKS5 proxy: its first byte is %d' % (address.shown, version)
+            'what answers at %s is not a SOCKS5 proxy: its first byte is %d'
+            % (address.shown, version)
         )
     if way == _PASSWORD and address.username is not None:
         yield from _log_in_socks(reader, address)
@@ -192,7 +193,7 @@ def _ask_socks(reader: _Reader, host: str, port: int) -> Handshake:
     question = bytes([_VERSION, _CONNECT, 0]) + _socks_address(host) + struct.pack('>H', port)
     version, status, _, kind = yield from reader.exactly(4, question)
     if version != _VERSION:
-        raise ProxyError('the proxy %s answered what is no SOCKS5' % reader.address.shown)
+        raise ProxyError('the answer of the proxy %s is not SOCKS5' % reader.address.shown)
     if status:
         raise ProxyError(
             'the proxy %s does not connect to %s:%d: %s'
@@ -241,7 +242,7 @@ def _connect_http(address: ProxyAddress, host: str, port: int) -> Handshake:
     yield from reader.more('\r\n'.join([*lines, '', '']).encode('ascii'))
     while b'\r\n\r\n' not in reader.data:
         if len(reader.data) > MAX_HEADER_BYTES or not _may_be_http(reader.data):
-            raise ProxyError('what answers at %s is no HTTP proxy' % address.shown)
+            raise ProxyError('what answers at %s is not an HTTP proxy' % address.shown)
         yield from reader.more()
     head, _, rest = bytes(reader.data).partition(b'\r\n\r\n')
     code, text = _status(head, address)
@@ -264,5 +265,5 @@ def _status(head: bytes, address: ProxyAddress) -> Tuple[int, str]:
     line = head.split(b'\r\n', 1)[0].decode('latin-1')
     words = line.split(' ', 2)
     if not words[0].startswith('HTTP/') or len(words) < 2 or not words[1].isdecimal():
-        raise ProxyError('what answers at %s is no HTTP proxy' % address.shown)
+        raise ProxyError('what answers at %s is not an HTTP proxy' % address.shown)
     return int(words[1]), (words[2] if len(words) > 2 else '')[:100]

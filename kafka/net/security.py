@@ -233,7 +233,7 @@ def _tls_settings(given: Mapping[str, Any]) -> TlsSettings:
                 'ssl_context must be an ssl.SSLContext, not %s' % type(context).__name__
             )
         if context.verify_mode == ssl.CERT_NONE:
-            log.warning('The ssl_context given verifies no certificate: anybody can pose as broker')
+            log.warning('The ssl_context given checks no certificate: any host can pose as broker')
         return TlsSettings(context=context)
     for name in ('ssl_cafile', 'ssl_certfile', 'ssl_keyfile', 'ssl_crlfile'):
         if not isinstance(given[name], (str, bytes, type(None))) and not hasattr(
@@ -243,9 +243,9 @@ def _tls_settings(given: Mapping[str, Any]) -> TlsSettings:
                 '%s must be a path or PEM text, not %s' % (name, type(given[name]).__name__)
             )
     if given['ssl_keyfile'] and not given['ssl_certfile']:
-        raise InvalidOptionError('ssl_keyfile is of no use without ssl_certfile')
+        raise InvalidOptionError('ssl_keyfile needs ssl_certfile')
     if not given['ssl_check_hostname']:
-        log.warning('ssl_check_hostname is off: whoever has a certificate can pose as broker')
+        log.warning('ssl_check_hostname is off: any host with a certificate can pose as broker')
     return TlsSettings(
         None,
         bool(given['ssl_check_hostname']),

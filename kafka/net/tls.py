@@ -299,7 +299,7 @@ _SEE = '; see ssl_certfile, and the trust store of the broker'
 _ALERTS = (
     ('CERTIFICATE_REQUIRED', '%s demands a certificate of the client: give ssl_certfile'),
     ('ALERT_BAD_CERTIFICATE', '%s does not accept the certificate given, or demands one' + _SEE),
-    ('ALERT_UNKNOWN_CA', '%s does not know the authority behind the certificate given' + _SEE),
+    ('ALERT_UNKNOWN_CA', '%s does not know the authority that signed the certificate given' + _SEE),
     ('ALERT_CERTIFICATE_UNKNOWN', '%s does not accept the certificate given' + _SEE),
     ('ALERT_CERTIFICATE_EXPIRED', '%s finds the certificate given expired (ssl_certfile)'),
     ('ALERT_CERTIFICATE_REVOKED', '%s finds the certificate given revoked (ssl_certfile)'),
@@ -334,8 +334,8 @@ def _of_verification(error: ssl.SSLCertVerificationError, host: str) -> str:
         )
     if code in (_SELF_SIGNED, _SELF_SIGNED_IN_CHAIN, _NO_ISSUER, _NO_LEAF_ISSUER):
         return (
-            'the certificate of %s is signed by nobody that is trusted here: give the authority as'
-            ' ssl_cafile (%s)' % (host, error.verify_message)
+            'the certificate of %s is signed by an authority that is not trusted here: give the'
+            ' authority as ssl_cafile (%s)' % (host, error.verify_message)
         )
     if code in (_EXPIRED, _NOT_YET_VALID):
         return 'the certificate of %s %s: renew it at the broker, or correct the clock here' % (
@@ -361,4 +361,4 @@ def _stranger(head: bytes) -> Optional[str]:
         return 'an HTTP answer; this is a web server or a proxy'
     if head.startswith(b'SSH-'):
         return 'the greeting of an SSH server'
-    return 'bytes that are no TLS (%s...); is this a listener without TLS?' % head[:4].hex()
+    return 'bytes that are not TLS (%s...); is this a listener without TLS?' % head[:4].hex()

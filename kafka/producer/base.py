@@ -399,7 +399,8 @@ def _check_async_options(**options: Any) -> None:
         )
     if not options['async_retry_backoff_ms'] >= 0:  # also false for NaN
         raise ValueError(
-            'async_retry_backoff_ms is no pause: %r' % (options['async_retry_backoff_ms'],)
+            'async_retry_backoff_ms: expected milliseconds, got %r'
+            % (options['async_retry_backoff_ms'],)
         )
 
 

@@ -987,7 +987,7 @@ def _sizes(fields: Sequence[Optional[bytes]]) -> List[int]:
 
 
 def _log_forgotten(topic: Any, error: BaseException) -> None:
-    log.error('topic=%s: a record that nobody asks about was not stored: %s', topic, error)
+    log.error('topic=%s: a record without a future was not stored: %s', topic, error)
 
 
 def _alive(objects: weakref.WeakSet[Any]) -> List[Any]:

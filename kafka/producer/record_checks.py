@@ -125,7 +125,7 @@ def check_headers(headers: Any) -> Sequence[Tuple[str, Optional[bytes]]]:
         try:
             header[0].encode('utf-8')
         except UnicodeEncodeError as error:
-            raise RecordValueError('the name of a header is no text: %s' % error) from error
+            raise RecordValueError('the name of a header is not UTF-8: %s' % error) from error
     return list(headers)
 
 
@@ -198,7 +198,7 @@ def check_chosen(topic: str, partition: Any, partitions: Sequence[int]) -> int:
         return check_partition(topic, operator.index(partition), partitions)
     except (TypeError, RecordValueError) as error:
         raise RecordValueError(
-            'the partitioner returned %s for topic %s, which is none of its partitions: %s'
+            'the partitioner returned %s for topic %s, which is not one of its partitions: %s'
             % (reprlib.repr(partition), topic, ', '.join(map(str, partitions)))
         ) from error
 

@@ -152,7 +152,7 @@ class Sender:
             try:
                 was_sent = self._send_single(self._loop.time(), until)
             except Exception:  # as in look(): not an error of the caller
-                log.exception('the sender failed, and looks again')
+                log.exception('the sender failed, and tries again')
                 self._in_flight.recover()
                 was_sent = False
             if not was_sent:

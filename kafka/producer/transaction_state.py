@@ -453,13 +453,13 @@ class TransactionState:
                 if self.state in (TxnState.IN_TRANSACTION, TxnState.COMMITTING):
                     self._make_abortable(
                         errors.OutOfOrderSequenceNumberError(
-                            'nobody knows whether some records of the transaction are stored'
+                            'it is unknown whether some records of the transaction are stored'
                         )
                     )
             else:
                 self.fail(
                     errors.OutOfOrderSequenceNumberError(
-                        'nobody knows whether some records of the transaction are stored, and'
+                        'it is unknown whether some records of the transaction are stored, and'
                         ' brokers before 2.5 give no new epoch'
                     )
                 )

@@ -60,7 +60,7 @@ class Broker:
         return self.node.node_id
 
     def connect(self, transport: Any) -> Endpoint:
-        """Accept a connection, with TLS if the listener has it.
+        """Accept a connection, with TLS if the listener uses TLS.
 
         Arguments: transport: has ``write(data)``, ``write_parts(parts)`` and ``close()``.
         """

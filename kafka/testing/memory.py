@@ -187,7 +187,7 @@ class _BrokerEnd:
         self._client = client
 
     def write(self, data: bytes) -> None:
-        """Send bytes to the client, once the data behind them is stored."""
+        """Send bytes to the client, once the data that they confirm is stored."""
         if self._client.confirm():
             self._client.on_written(data)
 

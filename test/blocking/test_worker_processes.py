@@ -101,7 +101,7 @@ def test_a_class_of_the_main_program_cannot_be_sent(monkeypatch):
     OfMain.__module__, OfMain.__qualname__ = '__main__', 'OfMain'
     monkeypatch.setattr(sys.modules['__main__'], 'OfMain', OfMain, raising=False)
     main = sys.modules['__main__']
-    with pytest.raises(TypeError, match='module of its own'):
+    with pytest.raises(TypeError, match='another module than the main program'):
         check_sendable('spawn', {'client': OfMain()})
     assert sys.modules['__main__'] is main
 

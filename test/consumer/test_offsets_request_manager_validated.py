@@ -253,7 +253,7 @@ def test_in_a_topic_made_anew_reading_begins_by_the_policy(policy, offset, caplo
         None,
     )
     assert consumer.state('a-0').committed is None
-    assert 'topic a was made anew' in caplog.text
+    assert 'topic a was created again' in caplog.text
     consumer.pool.asked.clear()
     consumer.learn()
     assert consumer.pool.asked == []

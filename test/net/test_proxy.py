@@ -94,8 +94,8 @@ def test_where_the_proxy_connects_from_is_read_to_its_end(bound):
     [
         (b'\x05\xff', 'demands a user and a password'),
         (b'\x05\x02', 'demands a user and a password'),
-        (b'HT', 'no SOCKS5 proxy'),
-        (b'\x04\x00', 'no SOCKS5 proxy'),
+        (b'HT', 'not a SOCKS5 proxy'),
+        (b'\x04\x00', 'not a SOCKS5 proxy'),
         (b'', 'closed the connection'),
     ],
 )
@@ -118,8 +118,8 @@ def test_a_broker_that_the_proxy_does_not_reach(code, text):
 
 
 def test_bytes_that_nobody_asked_for():
-    refused(SOCKS, b'\x05\x00', DONE + b'x', match='1 bytes that nobody asked for')
-    refused(HTTP, b'HTTP/1.1 200 OK\r\n\r\nxyz', match='3 bytes that nobody asked for')
+    refused(SOCKS, b'\x05\x00', DONE + b'x', match='1 bytes that belong to no request')
+    refused(HTTP, b'HTTP/1.1 200 OK\r\n\r\nxyz', match='3 bytes that belong to no request')
 
 
 def test_a_name_that_no_proxy_takes():
@@ -151,10 +151,10 @@ def test_http_connect_with_a_login_to_an_ipv6_address():
     [
         (b'HTTP/1.1 407 Proxy Authentication Required\r\n\r\n', '407.*give it a user'),
         (b'HTTP/1.1 403 Forbidden\r\n\r\n', 'broker:9092: 403 Forbidden'),
-        (b'HTTP/1.1 x\r\n\r\n', 'no HTTP proxy'),
-        (b'SSH-2.0-x', 'no HTTP proxy'),
-        (b'\x05\x00', 'no HTTP proxy'),
-        (b'HTTP/1.1 200 OK\r\n' + b'X: y\r\n' * 4000, 'no HTTP proxy'),
+        (b'HTTP/1.1 x\r\n\r\n', 'not an HTTP proxy'),
+        (b'SSH-2.0-x', 'not an HTTP proxy'),
+        (b'\x05\x00', 'not an HTTP proxy'),
+        (b'HTTP/1.1 200 OK\r\n' + b'X: y\r\n' * 4000, 'not an HTTP proxy'),
         (b'', 'closed the connection'),
     ],
 )

@@ -104,7 +104,7 @@ class Provider(AbstractTokenProvider):
         ({'security_protocol': None}, 'security_protocol must be one of'),
         ({'security_protocol': 'SSL', 'ssl_context': 'x'}, 'ssl_context must be an ssl.SSLContext'),
         ({'security_protocol': 'SSL', 'ssl_cafile': 5}, 'ssl_cafile must be a path or PEM text'),
-        ({'security_protocol': 'SSL', 'ssl_keyfile': 'x'}, 'ssl_keyfile is of no use without'),
+        ({'security_protocol': 'SSL', 'ssl_keyfile': 'x'}, 'ssl_keyfile needs ssl_certfile'),
         ({'security_protocol': 'SASL_SSL'}, 'needs a sasl_mechanism'),
         ({'security_protocol': 'SASL_SSL', 'sasl_mechanism': 5}, 'needs a sasl_mechanism'),
         ({'security_protocol': 'SASL_SSL', 'sasl_mechanism': 'PLAIN'}, 'sasl_plain_username'),
@@ -157,7 +157,7 @@ def test_a_context_that_verifies_nothing_is_logged(caplog):
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     of(security_protocol='SSL', ssl_context=context)
-    assert 'anybody can pose as broker' in caplog.text
+    assert 'any host can pose as broker' in caplog.text
 
 
 def test_the_newer_name_of_the_proxy_wins():

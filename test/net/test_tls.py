@@ -353,7 +353,7 @@ def test_no_cipher_in_common():
     [
         (b'HTTP/1.1 400 Bad Request\r\n', 'an HTTP answer'),
         (b'SSH-2.0-OpenSSH\r\n', 'the greeting of an SSH server'),
-        (b'\x00\x00\x00\x06\x00\x00\x00\x00', 'bytes that are no TLS (00000006...)'),
+        (b'\x00\x00\x00\x06\x00\x00\x00\x00', 'bytes that are not TLS (00000006...)'),
         (b'', 'So does a listener without TLS'),
         (b'\x15\x03\x01\x00\x02\x02\x46', 'share no version of TLS'),
         (b'\x15\x03\x01\x00\x02\x02\x28', 'agree on no cipher'),

@@ -86,7 +86,7 @@ def sent_by(cluster, **options):
 
 @pytest.mark.parametrize('chosen', [None, '0', 99, -1, 0.0, b'0'])
 def test_a_partitioner_that_returns_no_partition_is_named(cluster, chosen):
-    with pytest.raises(ValueError, match='the partitioner returned .* none of its partitions: 0'):
+    with pytest.raises(ValueError, match='the partitioner returned .* not one of its'):
         sent_by(cluster, partitioner=lambda key, all_partitions, available: chosen)
 
 

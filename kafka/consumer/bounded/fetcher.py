@@ -496,7 +496,7 @@ class RangeFetcher:
             elif first is not None and offset < first:
                 self._begins_late(state, first)
             elif last is not None and (offset > last or self._ends_early(state, doubt, last)):
-                text = 'its log ends at %d: it was cut off, or the topic was made anew' % last
+                text = 'its log ends at %d: it was truncated, or the topic was created again' % last
                 self._gone(state, state.stop, text)
             else:
                 self._failed(state, None)

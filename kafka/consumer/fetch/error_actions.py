@@ -124,8 +124,8 @@ def too_large(partition: TopicPartition, offset: int, limit: int) -> KafkaError:
     """
     return errors.RecordTooLargeError(
         'topic %s, partition %d: the message at offset %d is larger than %d bytes, the most that '
-        'may be fetched; raise fetch_max_bytes and max_partition_fetch_bytes, or seek behind it'
-        % (str(partition.topic), partition.partition, offset, limit),
+        'may be fetched; raise fetch_max_bytes and max_partition_fetch_bytes, or seek to the next '
+        'offset' % (str(partition.topic), partition.partition, offset, limit),
         {partition: offset},
         limit,
     )

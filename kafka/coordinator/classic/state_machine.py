@@ -158,7 +158,7 @@ class ClassicErrorAction(enum.Enum):
 
     GOOD = 'good'
     RETRY = 'again, after back-off'
-    REFIND = 'again, to whoever coordinates now'
+    REFIND = 'again, to the current coordinator'
     TAKE_ID = 'again at once, with the member id that came'
     REBALANCE = 'the group rebalances: join again'
     LOST = 'the generation is over: join again with the same member id'
@@ -240,7 +240,7 @@ def classic_error_action(call: Call, code: int) -> ClassicErrorAction:
 
 _ADVICE: Dict[Optional[int], str] = {
     InconsistentGroupProtocolError.errno: (
-        'its members share no partition_assignment_strategy with this one, or are no consumers'
+        'its members share no partition_assignment_strategy with this one, or are not consumers'
     ),
     InvalidGroupIdError.errno: 'the broker does not take that group id',
     InvalidSessionTimeoutError.errno: (

@@ -52,7 +52,7 @@ class OffsetErrorAction(enum.Enum):
     """The action for an error code; if there are several codes, the last one in this order."""
 
     DONE = 'done'
-    ABSENT = 'there is none'
+    ABSENT = 'no offset is committed'
     BY_NAME = 'the same again at once, naming topics in place of ids that are refused'
     RETRY = 'the same again, after back-off'
     WAIT_EPOCH = 'again with the next epoch of the member, where the caller can tell it'
@@ -233,9 +233,9 @@ def _hint(code: int, offsets: List[OffsetAndMetadata], generation: int) -> str:
 
 #: Error text of commits that were rejected because the group has continued without the member.
 _MOVED_HINT = (
-    '. Others may own the partitions by now and read them again from the last commit. If that'
-    ' was no rebalance the program expected: poll() more often than max_poll_interval_ms, or hand'
-    ' out fewer records at once with max_poll_records'
+    '. Others may own the partitions by now and read them again from the last commit. If the'
+    ' program did not expect a rebalance: call poll() more often than max_poll_interval_ms, or get'
+    ' fewer records from each with max_poll_records'
 )
 _REBALANCE_HINT = '. Commit again after the next poll(), for the partitions that are left'
 

@@ -107,7 +107,7 @@ class OffsetCommits:
 
     Arguments: loop, pool: of the consumer, bootstrapped; group_id; request_timeout: seconds of one
         request; retry_backoff, retry_backoff_max: seconds between retries; chance: random numbers
-        for the jitter; is_zookeeper: whether to store offsets in ZooKeeper if brokers have it
+        for the jitter; is_zookeeper: whether to store offsets in ZooKeeper if brokers can
         (api_version 0.8.1).
     """
 

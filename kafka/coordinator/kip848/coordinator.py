@@ -393,7 +393,7 @@ class ConsumerMember(Member):
         elif not error.retriable and not isinstance(error, _OF_LINKS):
             self._fail(error)
             return
-        log.debug('group=%s hears nothing of its coordinator: %s', group_id, error)
+        log.debug('group=%s: no answer from its coordinator: %s', group_id, error)
         self._pool.forget_coordinator(GROUP, group_id)
         self._machine.unanswered(self._machine.life, self._loop.time())
 

@@ -171,7 +171,7 @@ _ACTIONS: Mapping[Optional[int], HeartbeatErrorAction] = {
 ADVICE: Mapping[Optional[int], str] = {
     GroupAuthorizationFailedError.errno: 'let its user READ the group',
     UnsupportedVersionError.errno: (
-        'group_protocol="consumer" needs brokers of Kafka 4.0 or later that have it switched on'
+        'group_protocol="consumer" needs brokers of Kafka 4.0 or later on which it is enabled'
     ),
     GroupMaxSizeReachedError.errno: 'the group may have no more members (group.consumer.max.size)',
     FencedInstanceIdError.errno: (

@@ -240,7 +240,7 @@ class Task(Generic[T]):
     def __del__(self) -> None:
         error = getattr(self, '_error', None)
         if error is not None and not self.asked and not isinstance(error, Cancelled):
-            log.error('%s failed and nobody asked', self.name, exc_info=error)
+            log.error('%s failed, and no caller took the error', self.name, exc_info=error)
 
     @property
     def name(self) -> str:
@@ -344,13 +344,13 @@ class Task(Generic[T]):
     def drop(self) -> None:
         """Close the coroutine, which cannot await anything any more: the loop is being closed."""
         self.done = True
-        self._error = Cancelled('%s was left behind' % self.name)
+        self._error = Cancelled('%s had not ended when its loop was closed' % self.name)
         if self._running:  # this coroutine closes the loop; a running one cannot be closed
             return
         try:
             self._coroutine.close()
         except Exception:  # an error in its finally blocks must not keep the others from ending
-            log.exception('%s failed while it was left behind', self.name)
+            log.exception('%s failed when its loop was closed', self.name)
 
 
 #: A call and its arguments.

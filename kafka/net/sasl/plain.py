@@ -37,5 +37,5 @@ def encoded(text: str) -> bytes:
     except UnicodeEncodeError:
         # Not chained: the text and ``object`` of the UnicodeError would show the secret.
         raise InvalidOptionError(
-            'sasl_plain_username or sasl_plain_password is no text that UTF-8 has'
+            'sasl_plain_username or sasl_plain_password cannot be encoded in UTF-8'
         ) from None

@@ -131,7 +131,7 @@ def _text(answer: bytes) -> str:
     try:
         return answer.decode('utf-8')
     except UnicodeDecodeError:
-        raise failed('the broker answered SCRAM with bytes that are no text') from None
+        raise failed('the broker answered SCRAM with bytes that are not UTF-8') from None
 
 
 def _read_first(text: str, nonce: str) -> Tuple[str, bytes, int]:
@@ -139,13 +139,13 @@ def _read_first(text: str, nonce: str) -> Tuple[str, bytes, int]:
     found = _SERVER_FIRST.fullmatch(text)
     if found is None:
         if text.startswith('m='):
-            raise failed('the broker demands an extension of SCRAM that there is none of')
-        raise failed('the broker answered the first message of SCRAM with what is no such answer')
+            raise failed('the broker demands an unknown extension of SCRAM')
+        raise failed('the answer of the broker to the first message of SCRAM is malformed')
     whole_nonce, salt_text, iterations = found.group(1), found.group(2), int(found.group(3))
     if not whole_nonce.startswith(nonce) or whole_nonce == nonce:
         raise failed(
             'the answer of the broker does not belong to this login (its nonce is another):'
-            ' somebody may have replayed an older one'
+            ' it may be the replay of an older one'
         )
     if not MIN_ITERATIONS <= iterations <= MAX_ITERATIONS:
         raise failed(
@@ -160,7 +160,7 @@ def _decoded(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
-        raise failed('the broker sent what is no base64') from None
+        raise failed('the broker sent a value that is not base64') from None
 
 
 def _check_last(text: str, expected: bytes) -> None:
@@ -169,6 +169,6 @@ def _check_last(text: str, expected: bytes) -> None:
         raise failed('the broker refused the login by SCRAM: %s' % found.group(2)[:200])
     if found is None or not hmac.compare_digest(_decoded(found.group(1)), expected):
         raise failed(
-            'the broker does not prove that it knows the password: it is not the one meant, or'
-            ' somebody between here and there poses as it'
+            'the broker does not prove that it knows the password: it is another broker,'
+            ' or a host on the way poses as it'
         )

@@ -45,7 +45,7 @@ def wrong_value(state: ClusterState, name: str, value: str) -> Optional[str]:
     if name == 'share.auto.offset.reset' and not _is_reset(value):
         return 'Invalid value %s for %s: latest, earliest or by_duration:P...' % (value[:80], name)
     if name == 'errors.deadletterqueue.topic.name' and value.startswith('__'):
-        return 'Invalid value %s for %s: internal topics are no place' % (value[:80], name)
+        return 'Invalid value %s for %s: an internal topic is not allowed' % (value[:80], name)
     if name in _ASSIGNORS:
         known = broker_config(state, state.controller_id, _ASSIGNORS[name]).split(',')
         if value not in known:

@@ -169,7 +169,7 @@ def _refused_text(request: ShareGroupHeartbeatRequest) -> Optional[str]:
     if request.member_epoch < LEAVE_EPOCH:
         return 'There is no member epoch %d.' % request.member_epoch
     if request.member_epoch == JOIN_EPOCH and not request.subscribed_topic_names:
-        return 'Who joins must subscribe.'
+        return 'A member that joins must subscribe.'
     return None
 
 

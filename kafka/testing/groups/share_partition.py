@@ -239,9 +239,9 @@ class SharePartition:
             return INVALID_RECORD_STATE, 'The offsets are not in flight.'
         found = [f for f in self._flights.values() if f.first <= told.last and f.last >= low]
         if not found:
-            return INVALID_REQUEST, 'The first offset is behind all acquired records.'
+            return INVALID_REQUEST, 'The first offset is after all acquired records.'
         if told.last > found[-1].last:
-            return INVALID_REQUEST, 'The last offset is behind all acquired records.'
+            return INVALID_REQUEST, 'The last offset is after all acquired records.'
         for flight in found:
             whole = flight.whole
             if whole is not None:

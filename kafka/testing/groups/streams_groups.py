@@ -258,17 +258,17 @@ def _join_text(request: StreamsGroupHeartbeatRequest) -> Optional[str]:
     if request.member_epoch != JOIN_EPOCH:
         return None if request.topology is None else 'Only who joins tells a topology.'
     if request.rebalance_timeout_ms == -1:
-        return 'Who joins must tell its rebalance time-out.'
+        return 'A member that joins must give its rebalance time-out.'
     told = (request.active_tasks, request.standby_tasks, request.warmup_tasks)
     if any(each is None or each for each in told):
-        return 'Who joins runs no tasks and must say so.'
-    return 'Who joins must tell a topology.' if request.topology is None else None
+        return 'A member that joins runs no tasks: expected empty lists of them.'
+    return 'A member that joins must give a topology.' if request.topology is None else None
 
 
 def _task_text(request: StreamsGroupHeartbeatRequest) -> Optional[str]:
     told = (request.active_tasks, request.standby_tasks, request.warmup_tasks)
     if any(each is not None for each in told) and any(each is None for each in told):
-        return 'Who tells tasks of one kind must tell those of all.'
+        return 'A member that gives tasks of one kind must give those of all.'
     return None
 
 

@@ -140,7 +140,7 @@ class SegmentFiles:
         names = sorted(path for path in self.folder.iterdir() if path.suffix == '.log')
         for path in names:
             if not (path.stem.isdecimal() and len(path.stem) == 20):
-                raise StorageError('%s is no segment of a log: move it elsewhere' % path)
+                raise StorageError('%s is not a segment of a log: move it elsewhere' % path)
         return [int(path.stem) for path in names]
 
     def size(self, base_offset: int) -> int:

@@ -114,7 +114,7 @@ class Security:
     ) -> None:
         """Add ACLs; see ``Cluster.allow``."""
         if self._state.authorizer is None:
-            raise ValueError('nobody looks at ACLs without Cluster(authorizer=True)')
+            raise ValueError('ACLs need Cluster(authorizer=True)')
         self._state.acls.update(_entries(permission, principal, operations, **resources))
         self._state.kept.measure_again()
         if self._state.storage is not None:

@@ -138,7 +138,7 @@ class Journal:
 
     def _broken(self, position: int) -> StorageError:
         return StorageError(
-            '%s is broken in line %d: restore the file, or begin anew with another folder'
+            '%s is broken in line %d: restore the file, or begin with another folder'
             % (self.path, position + 1)
         )
 
@@ -197,7 +197,7 @@ class Journal:
         try:
             self._size = self._put_anew(fresh)
         except OSError as error:
-            log.warning('file=%s: is not written anew: %s', self.path, error)
+            log.warning('file=%s: is not compacted: %s', self.path, error)
             self._renew_at = 2 * self._size
             if os.path.exists(fresh):
                 os.unlink(fresh)

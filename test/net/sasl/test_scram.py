@@ -112,7 +112,7 @@ def test_a_nonce_that_is_not_ours_and_more_is_refused(nonce):
     ],
 )
 def test_what_is_no_answer_is_refused(answer):
-    refused_at_first(answer, 'no such answer')
+    refused_at_first(answer, 'is malformed')
 
 
 def test_a_demanded_extension_is_refused():
@@ -120,7 +120,7 @@ def test_a_demanded_extension_is_refused():
 
 
 def test_a_salt_that_is_no_base64_is_refused():
-    refused_at_first('r=%s1,s=W22,i=4096' % CLIENT_NONCE, 'no base64')
+    refused_at_first('r=%s1,s=W22,i=4096' % CLIENT_NONCE, 'not base64')
 
 
 def test_an_answer_that_is_no_text_is_refused():

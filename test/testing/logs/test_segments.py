@@ -95,7 +95,7 @@ def test_what_could_not_be_cut_off_is_cut_off_before_the_next_write(files, monke
 @pytest.mark.parametrize('name', ['7.log', 'notes.log'])
 def test_foreign_files_are_named_and_left_alone(files, name):
     (files.folder / name).write_bytes(b'mine')
-    with pytest.raises(StorageError, match='%s is no segment of a log: move it' % name):
+    with pytest.raises(StorageError, match='%s is not a segment of a log: move it' % name):
         files.found()
     assert (files.folder / name).read_bytes() == b'mine'
 

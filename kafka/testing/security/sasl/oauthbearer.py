@@ -73,7 +73,7 @@ class OAuthBearer(Mechanism):
         end: Any = claims.get('exp')
         start: Any = claims.get('iat')
         if not isinstance(user, str) or not user.strip():
-            raise ValueError('the claim sub is no name')
+            raise ValueError('the claim sub is not a name')
         if not _is_seconds(end) or not _is_seconds(0 if start is None else start):
             raise ValueError('the claims exp and iat are seconds')
         now = self._clock.wall_ms() / 1000
@@ -96,7 +96,7 @@ def _decoded(part: str) -> Dict[str, Any]:
     except (binascii.Error, ValueError, RecursionError):
         raise ValueError('a part of the token cannot be read') from None
     if not isinstance(value, dict):
-        raise ValueError('a part of the token is no object')
+        raise ValueError('a part of the token is not an object')
     return value
 
 

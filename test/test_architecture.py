@@ -104,19 +104,18 @@ MAY_USE = {
     # A message without key may go anywhere.
     'random': (OUTSIDE, {'kafka.partitioner.default', 'kafka.partitioner.sticky'}),
     # The timer of 0.9.5 and futures log what a callback raises: nobody waits for it. Options that
-    # are deprecated, or give way, are told where they are read. An assignor has class methods, and
-    # nobody else who could tell of topics that it leaves out.
+    # are deprecated, or give way, are told where they are read.
     'logging': (
         OUTSIDE,
         {
             'kafka.config.contradictions',
             'kafka.config.resolution',
-            'kafka.coordinator.assignors.abstract',
             'kafka.future',
             'kafka.metrics.metrics',
-            'kafka.producer.future',
-            'kafka.internals.program_errors',
+            'kafka.metrics.reporting',
+            'kafka.internals.cleanup',
             'kafka.internals.logging_setup',
+            'kafka.internals.program_errors',
             'kafka.util',
         },
     ),
@@ -209,16 +208,70 @@ def every_module_has_a_floor(module, names):
     return [] if floor_of(module.name) else ['%s: no floor in the table' % module.path]
 
 
+def says_pure(module):
+    """Tell whether a module says of itself that it touches nothing."""
+    return (ast.get_docstring(module.tree) or '').endswith('Pure.')
+
+
+@functools.lru_cache(None)
+def pure():
+    """Return the names of the modules that say so."""
+    return {each.name for each in package() if says_pure(each)}
+
+
 def imports_go_down(module, names):
-    """A floor imports itself and lower ones; machines and net do not know each other."""
+    """A floor imports itself, lower ones, and what is pure; a signature may name anything."""
     here = floor_of(module.name)
     complaints = []
-    for target in {i.target for i in imports(module, names) if i.target.split('.')[0] == 'kafka'}:
-        there = floor_of(target)
-        if there is None or here is None or here == there:
-            continue
-        if HEIGHT[there] >= HEIGHT[here]:
+    for target in {i.target for i in imports(module, names) if not i.for_types} - pure():
+        there = floor_of(target) if target.split('.')[0] == 'kafka' else None
+        if there is not None and here is not None and HEIGHT[there] > HEIGHT[here]:
             complaints.append('%s (%s) imports %s (%s)' % (module.path, here, target, there))
+    return complaints
+
+
+# What a pure module uses none of, not even through what it imports.
+TOUCHES = {'socket', 'ssl', 'selectors', 'select', 'asyncio', 'threading', 'multiprocessing'}
+TOUCHES |= {'subprocess', 'signal', 'time', 'random', 'logging'}
+# It imports what is needed late, once, under a lock.
+PURE_ENOUGH = {'kafka.internals.lazy_imports'}
+
+
+@functools.lru_cache(None)
+def touched():
+    """Return {name: (what it touches, through which modules)} of modules that touch anything."""
+    targets = {
+        each.name: {i.target for i in imports(each, names()) if not i.for_types}
+        for each in package()
+        if each.name not in PURE_ENOUGH
+    }
+    found, has_changed = {}, True
+    while has_changed:
+        before = len(found)
+        for name, imported in targets.items():
+            direct = {target.split('.')[0] for target in imported} & TOUCHES
+            through = [each for each in sorted(imported) if each in found]
+            if name not in found and direct:
+                found[name] = (min(direct), ())
+            elif name not in found and through:
+                what, way = found[through[0]]
+                found[name] = (what, (through[0], *way))
+        has_changed = len(found) > before
+    return found
+
+
+def pure_modules_touch_nothing(module, names):
+    """A reader of "Pure." may rely on it."""
+    if not says_pure(module):
+        return []
+    complaints = []
+    for target in sorted({i.target for i in imports(module, names) if not i.for_types}):
+        if target.split('.')[0] in TOUCHES:
+            complaints.append('%s says "Pure." and imports %s' % (module.path, target))
+        elif target in touched():
+            what, way = touched()[target]
+            chain = ' -> '.join((target, *way, what))
+            complaints.append('%s says "Pure." and imports %s' % (module.path, chain))
     return complaints
 
 
@@ -399,6 +452,7 @@ def nothing_is_left_to_do(module, names):
 FOR_THE_PACKAGE = [
     every_module_has_a_floor,
     imports_go_down,
+    pure_modules_touch_nothing,
     faces_are_imported_by_nobody,
     the_world_is_touched_by_few,
     other_packages_are_declared,
@@ -537,7 +591,11 @@ OFFENCES = [
     (imports_go_down, WIRE, 'from ..conn import KafkaConnection'),
     (imports_go_down, WIRE, 'def f():\n    import kafka.client'),
     (imports_go_down, NET, 'from kafka.client import KafkaClient'),
-    (imports_go_down, NET, 'from kafka.partitioner import hashed'),
+    (imports_go_down, NET, 'from kafka.coordinator import member'),
+    (pure_modules_touch_nothing, WIRE, '"""A. Pure."""\nimport time'),
+    (pure_modules_touch_nothing, WIRE, '"""A. Pure."""\nfrom threading import Thread'),
+    (pure_modules_touch_nothing, WIRE, '"""A. Pure."""\nimport kafka.util'),
+    (pure_modules_touch_nothing, WIRE, '"""A. Pure."""\nimport kafka.producer.sender'),
     (imports_go_down, 'kafka/partitioner/hashed.py', 'import kafka.conn'),
     (imports_go_down, 'kafka/errors.py', 'from kafka.protocol import api'),
     (faces_are_imported_by_nobody, CLIENT, 'from kafka.common import KafkaMessage'),

@@ -2,7 +2,7 @@
 
 The maps of KafkaClient and SimpleClient. 0.9.5 keyed its maps by the bytes of the wire, and
 programs look topics up as text too; both find the entry. An entry keeps the key it was stored
-under, so that the maps compare equal to plain dicts with the decoded keys.
+under, so that the maps compare equal to plain dicts with the decoded keys. Pure.
 """
 
 from __future__ import annotations

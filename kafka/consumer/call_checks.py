@@ -1,7 +1,7 @@
 """Checks of the arguments of a modern KafkaConsumer.
 
 1.x raised an AssertionError for most wrong arguments, later releases a more precise error; the
-errors raised here are instances of both.
+errors raised here are instances of both. Pure.
 """
 
 from __future__ import annotations

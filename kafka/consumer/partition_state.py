@@ -6,6 +6,7 @@ handled as in KIP-320 and the Java client. Pure.
 
 Every request for a partition carries its token. The token changes whenever the position moves by
 anything but returning records, so that a response to an earlier request is recognized as stale.
+Pure.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The embedded protocol of classic groups, as structs of 1.x.
 
 Three names that programs import to write assignors. The engine encodes and decodes all versions
-with assignors/subscriptions.py.
+with assignors/subscriptions.py. Pure.
 """
 
 from __future__ import annotations

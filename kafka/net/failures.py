@@ -1,7 +1,7 @@
 """Errors of connecting, one class per stage that can fail.
 
 Each has the stage in ``stage``, and the cause and remedy in its text. If a broker rejects a SASL
-login with an error code, the class is that of the code, with the same attribute.
+login with an error code, the class is that of the code, with the same attribute. Pure.
 """
 
 from __future__ import annotations

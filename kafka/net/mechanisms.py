@@ -1,7 +1,7 @@
 """The names of SASL mechanisms: the built-in ones, and those that a program registers.
 
 Separate from ``kafka.net.sasl``, so that security.py can reject an unknown name without importing
-any mechanism.
+any mechanism. Pure.
 """
 
 from __future__ import annotations

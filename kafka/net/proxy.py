@@ -5,7 +5,7 @@ bytes, b'' when the proxy has closed the connection. When it returns, the connec
 broker. The connect conversation (connect.py) runs it.
 
 With ``socks5`` the client resolves the broker's name and sends an address to the proxy, with
-``socks5h`` and ``http`` the proxy resolves the name: see :func:`resolves_names`.
+``socks5h`` and ``http`` the proxy resolves the name: see :func:`resolves_names`. Pure.
 """
 
 from __future__ import annotations

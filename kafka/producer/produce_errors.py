@@ -8,7 +8,7 @@ KIP-360, KIP-467 and KIP-890. Pure.
 
 A producer is one of three kinds. A *plain* one has no producer id, so that a retry may store a
 record twice. An *idempotent* one has a producer id, and a *transactional* one a transactional id as
-well.
+well. Pure.
 """
 
 from __future__ import annotations

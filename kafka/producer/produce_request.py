@@ -1,7 +1,6 @@
 """Building of Produce requests in a version that the broker supports, and reading of responses.
 
 Used by the sender, which decides which batches are sent and when. Follows KIP-516 (topic ids).
-Pure.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ A signal handler or ``PyThreadState_SetAsyncExc`` may raise between any two byte
 and a MemoryError is possible anywhere. :mod:`kafka.producer.record_accumulator` therefore makes its
 changes in an order that keeps these correct at any time: the batches without an outcome, which of
 them the sender has taken, and the state and the records of each batch. Everything else is derived
-from these. Pure.
+from these.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ Five rules make sure that each record is stored once and in order:
 *   The first batch of an epoch is sent alone. Brokers from 2.5 on accept any first number of a
     producer that they do not know: if the first batch fails with a retriable error, and the second
     one, with number 1, is accepted, the first never can be. Only in transactions of version 2 do
-    brokers require 0.
+    brokers require 0. Pure.
 """
 
 from __future__ import annotations

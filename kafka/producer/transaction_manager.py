@@ -1,7 +1,7 @@
 """TransactionManager and ProducerIdAndEpoch: the state of a producer, as classes of 2.2.
 
 For programs that use these classes of kafka-python 2.2 and later; the producer itself uses
-:mod:`kafka.producer.transaction_state`. They can be created without a broker.
+:mod:`kafka.producer.transaction_state`. They can be created without a broker. Pure.
 """
 
 from __future__ import annotations

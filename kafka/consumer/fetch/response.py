@@ -3,7 +3,7 @@
 The fetch manager passes it each response that its fetch session accepted. Records become
 CompletedFetches; hints and errors change the state of the partition and the node it is fetched
 from. `take()` runs under the consumer's lock, `make()` without it. Follows KIP-320 (truncation),
-KIP-392 (preferred read replica) and KIP-951 (new leader in the response). Pure.
+KIP-392 (preferred read replica) and KIP-951 (new leader in the response).
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ changed partitions, and a response only those with records or changes: both cost
 changes, not as all partitions. Without a session (brokers before Fetch v7, or without a free slot
 in their cache of sessions) each request names all partitions.
 
-One request at a time: plan(), then on_response() or on_error(), then the next plan().
+One request at a time: plan(), then on_response() or on_error(), then the next plan(). Pure.
 """
 
 from __future__ import annotations

@@ -16,6 +16,8 @@ generation
 after SyncGroup      eager: ASSIGN all                   cooperative: REVOKE what others get, ASSIGN
                                                          what is new; join again if any was revoked
 ===================  ==================================  ========================================
+
+Pure.
 """
 
 from __future__ import annotations

@@ -1,18 +1,16 @@
 """Lint of the language of docstrings, comments, messages and documents.
 
     python -m test.language [PATHS]    file:line, the words found, and the better wording
-    python -m test.language --count    findings per room
 
 Reads docstrings, comments, string literals that are messages (several words, not data), and
 ``.rst`` files. ``PATTERNS`` has the words, each with an example that it finds and one that it does
-not; ``LIMITS`` has the number of findings that each room may have. Called by test_language.py.
+not. Called by test_language.py, which allows no finding.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
-import collections
 import io
 import re
 import sys
@@ -24,19 +22,6 @@ ROOT = Path(__file__).resolve().parent.parent
 PATHS = ('kafka', 'docs', 'README.rst', 'CONTRIBUTING.rst')
 #: Written by a program from other texts, or quotations of other programs.
 GENERATED = ('docs/spark_differential.rst', 'docs/differential.rst', 'docs/foreign_clients.rst')
-#: Findings that a room may have; a room that is not listed may have none. Lower a limit when a room
-#: gets better; never raise one.
-LIMITS = {
-    'kafka': 3,
-    'kafka/blocking': 3,
-    'kafka/consumer': 12,
-    'kafka/coordinator': 11,
-    'kafka/evented': 1,
-    'kafka/internals': 1,
-    'kafka/net': 25,
-    'kafka/producer': 7,
-    'kafka/testing': 25,
-}
 
 
 class Pattern(NamedTuple):
@@ -312,6 +297,9 @@ class Finding(NamedTuple):
     words: str
     pattern: Pattern
 
+    def __str__(self):
+        return '%s:%d: "%s": %s' % (self.path, self.line, self.words, self.pattern.better)
+
 
 class Text(NamedTuple):
     """A piece of prose: its first line, its text, and whether it is a comment."""
@@ -429,27 +417,14 @@ def files(paths):
     )
 
 
-def room_of(name):
-    """Return the room of a file: its folder below kafka/, 'kafka' for modules on top, 'docs'."""
-    parts = name.split('/')
-    return '/'.join(parts[:2]) if len(parts) > 2 else parts[0]
-
-
 def main(arguments=None):
     """Print what was found; return the number of findings."""
     parser = argparse.ArgumentParser(prog='python -m test.language', description=__doc__)
     parser.add_argument('paths', nargs='*', default=PATHS)
-    parser.add_argument('--count', action='store_true', help='print only the findings per room')
-    options = parser.parse_args(arguments)
-    found = [one for path in files(options.paths) for one in findings(path)]
-    if options.count:
-        for room, count in sorted(collections.Counter(room_of(one.path) for one in found).items()):
-            sys.stdout.write('%-24s %5d\n' % (room, count))
-    else:
-        for one in found:
-            sys.stdout.write(
-                '%s:%d: "%s": %s\n' % (one.path, one.line, one.words, one.pattern.better)
-            )
+    found = [
+        str(one) for path in files(parser.parse_args(arguments).paths) for one in findings(path)
+    ]
+    sys.stdout.write(''.join('%s\n' % one for one in found))
     return len(found)
 
 

@@ -61,7 +61,7 @@ class Copier:
         try:
             self.producer = SimProducer.of(run.cluster, run.loops, **writes)
         except BaseException:
-            self._kill(self.consumer, self.consumer._engine.loop)
+            self._kill_consumer()
             raise
         self.producer.after_offsets = lambda: run.meanwhile(self, 0.25)
         self.once = ExactlyOnce(
@@ -129,11 +129,14 @@ class Copier:
         """End it as kill -9 does."""
         self.run.note('%r dies', self)
         self.is_over = self.is_dead = True
-        self.consumer._engine.loop.die()
-        self.consumer._guard.is_closed = True
+        self._kill_consumer()
         self.producer._loop.die()
         self.producer._closed = True
         producers._open.discard(self.producer)
+
+    def _kill_consumer(self):
+        self.consumer._engine.loop.die()
+        self.consumer._guard.is_closed = True
 
 
 __all__ = ['Copier', 'SimProducer']

@@ -7,9 +7,11 @@ missing, sockets are not counted, and of the children only those that ``multipro
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import threading
+import warnings
 from typing import NamedTuple, Set
 
 FD_DIRECTORY = '/proc/self/fd'
@@ -73,3 +75,14 @@ def _command_line(pid: int) -> bytes:
             return file.read()
     except FileNotFoundError:
         return b''
+
+
+def collect_what_others_left() -> None:
+    """Collect now what tests before this one have left, whatever it warns of.
+
+    A coroutine that one of them interrupted before its first statement would else tell of itself
+    in the middle of this one.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore')
+        gc.collect()

@@ -15,6 +15,7 @@ import pytest
 import kafka.net
 from kafka.errors import IllegalStateError
 from kafka.net.loop.loop import Loop
+from test.leaks import collect_what_others_left
 from test.raising import Interruption, Raiser, needs_points, points
 
 NET = (os.path.dirname(os.path.abspath(kafka.net.__file__)) + os.sep,)
@@ -173,7 +174,7 @@ def told(loop):
 
 def test_the_error_of_a_call_that_was_ended_is_not_told_by_the_log(monkeypatch, caplog):
     """The caller has learned of what ended it, and asks for nothing else."""
-    gc.collect()  # what other tests have left may tell of its own errors
+    collect_what_others_left()
     caplog.clear()
 
     async def fails():

@@ -15,6 +15,7 @@ from kafka.producer import KeyedProducer, SimpleProducer, base
 from kafka.producer.base import Producer
 from kafka.structs import ProduceResponse, RetryOptions, TopicAndPartition
 from test.fake_client import FakeClient
+from test.leaks import collect_what_others_left
 
 TARGET = TopicAndPartition(b'topic', 0)
 
@@ -261,7 +262,7 @@ def test_collecting_a_producer_stops_it():
 
 
 def test_collecting_a_synchronous_producer_is_silent(caplog):
-    gc.collect()  # what other tests have left may tell of its own errors
+    collect_what_others_left()
     caplog.clear()
     Producer(FakeClient())
     gc.collect()

@@ -10,6 +10,7 @@ import pytest
 
 from kafka.errors import Cancelled, IllegalStateError, KafkaTimeoutError
 from kafka.net.loop.tasks import Alarm, Event, TaskCancelled, Waiter
+from test.leaks import collect_what_others_left
 from test.manual_loop import ManualLoop
 
 
@@ -66,7 +67,7 @@ def test_an_error_that_nobody_asks_for_is_logged(loop, caplog):
 
 
 def test_an_error_that_was_asked_for_is_not_logged(loop, caplog):
-    gc.collect()  # what other tests have left may tell of its own errors
+    collect_what_others_left()
     caplog.clear()
     task = loop.spawn(raises(KeyError('x')))
     loop.settle()

@@ -225,7 +225,7 @@ class InFlightBatches:
             if answer is not None and answer.error_code:
                 self._take_hint(batch, answer, response, now)
         for name, index in answers:
-            log.warning('topic=%s partition=%s: an answer about what was not sent', name, index)
+            log.warning('topic=%s partition=%s: an answer for no batch of the request', name, index)
 
     def _take_hint(
         self,

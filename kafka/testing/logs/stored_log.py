@@ -399,7 +399,7 @@ class StoredLog(PartitionLog):
                 ' records of this partition' % (path, end, size, self.folder)
             )
         log.warning(
-            'file=%s: truncated %d bytes after offset %d, which were not written whole',
+            'file=%s: cut off %d bytes after offset %d, which were not written whole',
             path,
             size - end,
             self.end_offset,

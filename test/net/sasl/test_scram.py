@@ -126,7 +126,7 @@ def test_a_salt_that_is_no_base64_is_refused():
 def test_an_answer_that_is_no_text_is_refused():
     steps = exchange()
     next(steps)
-    with pytest.raises(SaslAuthenticationFailedError, match='no text'):
+    with pytest.raises(SaslAuthenticationFailedError, match='not UTF-8'):
         steps.send(b'r=\xff\xfe')
 
 

@@ -160,7 +160,7 @@ def test_a_torn_end_is_cut_off_and_told(opened, left, is_covered, caplog):
     with caplog.at_level(logging.WARNING):
         found = opened()
     assert found.end_offset == 3
-    assert 'truncated %d bytes after offset 3' % left in caplog.text
+    assert 'cut off %d bytes after offset 3' % left in caplog.text
     assert path.read_bytes() == whole
     fill(found, 1)
     assert opened().end_offset == 4

@@ -330,7 +330,7 @@ class ConnectConversation:
         self._family = family
         self._wall = wall
         self._asks = asks
-        self._logins = 0  # number of failed logins
+        self._failures = 0
         # Copied to the family only when it is known to work: a proxy may accept and close
         # connections while the broker behind the proxy restarts.
         self._version = family.versions_version  # version of ApiVersions to send
@@ -351,8 +351,8 @@ class ConnectConversation:
         if isinstance(error, VersionsUnanswered) and self._settings.api_version:
             self._is_mute = True
             return True
-        self._logins += 1
-        return self._logins < sasl.MOST_LOGINS and self._may_log_in_otherwise(error)
+        self._failures += 1
+        return self._failures < sasl.MOST_LOGINS and self._may_log_in_otherwise(error)
 
     def _may_log_in_otherwise(self, error: KafkaError) -> bool:
         if getattr(error, 'login_again', False):

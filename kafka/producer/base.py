@@ -354,11 +354,9 @@ class Producer:
         # The thread itself may collect the producer; it cannot join itself, and ends anyway.
         if self.thread is not threading.current_thread():
             # In Python 3.8 to 3.12 a join() that Ctrl-C interrupts marks the thread as ended, and
-            # the
-            # next join() does not wait: the rest would be lost at exit. A Ctrl-C right before a
-            # wait
-            # is handled only after it, so wait in steps. The lock of the queue is free meanwhile:
-            # this may run in a signal handler that interrupted send_messages().
+            # the next join() does not wait: the rest would be lost at exit. A Ctrl-C right before a
+            # wait is handled only after it, so wait in steps. The lock of the queue is free
+            # meanwhile: this may run in a signal handler that interrupted send_messages().
             while not self._ended.wait(STOP_WAIT_SECONDS):
                 if time.monotonic() >= self._collected_until:
                     log.error('collected, but not stopped yet: some messages may be lost')
@@ -370,9 +368,8 @@ class Producer:
         # The constructor may have failed before it started a thread.
         if getattr(self, 'async_send', False) and hasattr(self, '_exit_hook'):
             # Limit the wait. Sequence: the program logs something, and a producer is collected
-            # while
-            # the lock of a log handler is held; the thread of the producer logs, too, and waits for
-            # that lock.
+            # while the lock of a log handler is held; the thread of the producer logs, too, and
+            # waits for that lock.
             patience = self._end_options['stop_timeout'] + 2 * STOP_WAIT_SECONDS
             self._collected_until = time.monotonic() + patience
             _stop_unless_stopped(self)

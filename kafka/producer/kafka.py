@@ -276,7 +276,8 @@ class KafkaProducer:
             if queue is not None:
                 wall = _wall()
                 # Objects are created before the lock is taken: the garbage collector may run
-                # finalizers there.
+                # finalizers there. The sender needs no wake-up: the append() that opened the batch
+                # has woken it.
                 size = len(value)
                 is_held = True
                 try:

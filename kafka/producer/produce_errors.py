@@ -4,7 +4,7 @@ A row decides what happens to a batch, and with which error its records fail. Wh
 order of batches is decided elsewhere: rows with ``SEQUENCE`` by
 :mod:`kafka.producer.sequence_numbers`, the effect of an error on a transaction by
 :mod:`kafka.producer.transaction_state`. Follows the error codes of the protocol guide, KIP-98,
-KIP-360, KIP-467 and KIP-890. Pure.
+KIP-360, KIP-467 and KIP-890.
 
 A producer is one of three kinds. A *plain* one has no producer id, so that a retry may store a
 record twice. An *idempotent* one has a producer id, and a *transactional* one a transactional id as

@@ -532,9 +532,8 @@ class ProducerBatch:
         while not batch.is_done:
             if not batch.pieces:
                 # Without a lock: a finalizer could run in a thread that holds it. The outcome is
-                # set
-                # before the callbacks are taken: if it arrives meanwhile, one of the two threads
-                # removes the entry.
+                # set before the callbacks are taken: if it arrives meanwhile, one of the two
+                # threads removes the entry.
                 batch._calls.append(entry)
                 if not batch.is_done and not batch.pieces:
                     return True

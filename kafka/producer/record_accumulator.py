@@ -62,8 +62,7 @@ __all__ = ['AGAIN', 'AccumulatorConfig', 'ReadyCheckResult', 'RecordAccumulator'
 OBJECT_BYTES = 48
 # How many seconds to wait for a change of another thread before a record is deferred, and before a
 # call that cannot be deferred fails. A change takes microseconds, unless a finalizer or a handler
-# of
-# the program runs in the middle of it.
+# of the program runs in the middle of it.
 _WAIT_SECONDS = 0.05
 _PATIENCE_SECONDS = 5.0
 # With more boxes than this, all are emptied, not only that of the topic: values in boxes are not
@@ -142,8 +141,7 @@ class RecordAccumulator:
         self._wake = wake
         self._wait = wait
         # The number of passes of the sender, and that number at the last wake-up. It is stored
-        # after
-        # the wake-up: if an exception prevents the wake-up, the next append() repeats it.
+        # after the wake-up: if an exception prevents the wake-up, the next append() repeats it.
         self._looks = 0
         self._woken_at = -1
         self._topics: Dict[Any, TopicQueue] = {}

@@ -3,8 +3,8 @@
 A program that sends one record at a time and waits for it pays for each record what a busy program
 pays for hundreds: a check of all queues, a request built from objects, a response decoded into
 objects. This is not needed if a single open batch is outstanding, its leader is connected and idle,
-and the request to that partition is prepared. In all other cases ``send()`` returns False, and
-:class:`kafka.producer.sender.Sender` sends the batch in the ordinary way. Error responses are
+and the request to that partition is prepared. In all other cases ``try_to_send()`` returns False,
+and :class:`kafka.producer.sender.Sender` sends the batch in the ordinary way. Error responses are
 handled in the ordinary way too. Runs in turns of the loop. benchmarks/one_in_flight.py has the
 figures.
 """
@@ -168,7 +168,7 @@ class SingleBatchPath:
 
 
 class SingleBatchAnswer:
-    """The handler of the response to a batch of the fast path, if send() has not read it itself."""
+    """The handler of a response of the fast path that try_to_send() has not read itself."""
 
     __slots__ = ('_batch', '_in_flight', '_loop', '_prepared', '_sent_at')
 

@@ -113,8 +113,7 @@ class TopicQueue:
         self.batch = NO_BATCH
         self.ratio = 1.0
         # Never replaced, or a value that another thread is about to append would be lost. Has
-        # values;
-        # while some of them are moved into batches, a RecordGroup with these comes first.
+        # values; while some of them are moved into batches, a RecordGroup with these comes first.
         self.box: List[Any] = []
         self.put_in_box = self.box.append
         self.box_until = 0.0

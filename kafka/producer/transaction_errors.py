@@ -56,8 +56,7 @@ _ALWAYS: Dict[int, CallOutcome] = {
 }
 
 #: Appended to UNSUPPORTED_VERSION if version 2 was disabled. A producer is not notified of that,
-#: and
-#: brokers of 4.4.0 refuse the transactional id from then on (CONCURRENT_TRANSACTIONS).
+#: and brokers of 4.4.0 refuse the transactional id from then on (CONCURRENT_TRANSACTIONS).
 SET_BACK = (
     'The feature transaction.version of the brokers was set back; make a new producer, best with'
     ' another transactional_id: this one may be refused for a while'

@@ -40,7 +40,7 @@ __all__ = [
 
 
 class FetchErrorAction(enum.Enum):
-    """The action for an error code. No action moves the position."""
+    """The action for an error code. None but OUT_OF_RANGE changes where reading goes on."""
 
     TAKE = 'take'  # no error: take the records
     OUT_OF_RANGE = 'out of range'  # ask the leader, then apply the reset policy or raise

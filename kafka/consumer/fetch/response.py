@@ -216,21 +216,21 @@ class FetchResponseHandler:
         is_shown = reaction is FetchErrorAction.OUT_OF_RANGE
         outcome.notes.append((is_shown, text, (*at, offset, answer.node_id, code)))
         if reaction is FetchErrorAction.OUT_OF_RANGE:
-            if self._is_moved(answer, at, state, offset):
+            if self._handle_out_of_range(answer, at, state, offset):
                 return
         elif reaction is FetchErrorAction.REFRESH:
             outcome.stale_topics.add(str(at.topic))
             state.prefer(None)
-            if self._is_told_who_leads(answer, at, data):
+            if self._take_leader_hint(answer, at, data):
                 return
         elif reaction is FetchErrorAction.RAISE:
             outcome.errors.append(error_of(code, at, offset, answer.node_id))
         self._leave_alone(answer, at, state)
 
-    def _is_moved(
+    def _handle_out_of_range(
         self, answer: _Answer, at: TopicPartition, state: TopicPartitionState, offset: int
     ) -> bool:
-        """Handle an offset that is out of range; return False if the position stays."""
+        """Ask the leader, await a reset or note an error; return False if the next fetch waits."""
         if self._selection.is_follower(at, answer.node_id):
             state.prefer(None)  # the follower may only lag: fetch from the leader
             return True
@@ -243,7 +243,7 @@ class FetchResponseHandler:
         answer.outcome.errors.append(out_of_range(at, offset))
         return False
 
-    def _is_told_who_leads(self, answer: _Answer, at: TopicPartition, data: PartitionData) -> bool:
+    def _take_leader_hint(self, answer: _Answer, at: TopicPartition, data: PartitionData) -> bool:
         """Use the new leader that an error response names; return False if it has no newer one."""
         leader = data.current_leader
         if not self._cluster.take_hint(

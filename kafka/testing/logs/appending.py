@@ -1,10 +1,11 @@
 """Appending validated batches and transaction markers to a partition.
 
 Called by handlers/produce.py, handlers/producers.py and the transaction coordinator. Checks
-sequences, assigns offsets, wakes waiting fetches, and enforces the memory limit: all logs in memory
-take at most ``Defaults.log_bytes_limit`` bytes together. Above it the oldest batches of the largest
-log are deleted, as with ``retention.bytes``, except those of topics that are only compacted. If
-that does not suffice, or a disk write fails, the error is KAFKA_STORAGE_ERROR.
+sequences, appends (the log assigns the offsets), wakes waiting fetches, and enforces the memory
+limit: all logs in memory take at most ``Defaults.log_bytes_limit`` bytes together. Above it the
+oldest batches of the largest log are deleted, as with ``retention.bytes``, except those of topics
+that are only compacted. If that does not suffice, or a disk write fails, the error is
+KAFKA_STORAGE_ERROR.
 """
 
 from __future__ import annotations

@@ -39,7 +39,9 @@ def protocol(request):
 @pytest.fixture
 def cluster(protocol):
     topics = {'open': 1, 'seen': 1, 'hidden': 1}
-    with Cluster(version=protocol[0], authorizer=True, topics=topics) as made:
+    # A member of a group of the new protocol is refused with a heartbeat.
+    heartbeat = {'group_consumer_heartbeat_interval_ms': 200}
+    with Cluster(version=protocol[0], authorizer=True, topics=topics, **heartbeat) as made:
         made.allow(ME, 'Write', 'Read', 'Describe', topic='open')
         made.allow(ME, 'Describe', topic='seen')
         made.allow(ME, 'Read', 'Describe', group='own')

@@ -12,46 +12,64 @@ import re
 from typing import Iterable, List, NamedTuple, Optional, Set
 
 #: The length of an expression, how deep its groups are nested, and a count of repeats.
-LONGEST, DEEPEST, MOST_REPEATS = 20_000, 100, 1000
-#: The number of ways to match a text that re may try; it needs about a second for them.
-MOST_WAYS = 10_000_000
+LONGEST, DEEPEST, MOST_REPEATS = 1000, 100, 1000
+#: The number of parts that re may try in all ways to match a text, which take about a second.
+MOST_STEPS = 30_000_000
 #: The longest name of a topic: an expression that takes too long for it is refused.
 LONGEST_NAME = 249
+#: What an error says of an expression that Apache Kafka may take.
+_LIMIT = 'the embedded broker refuses this, whatever Apache Kafka does'
 
 _ESCAPE = r'\\[afnrtvdDwW]|\\x[0-9A-Fa-f]{2}|\\[!-/:-@\[-`{-~]'
+# re warns of sets within sets, of which it may have some one day.
+_MEMBER = r'(?:%s|(?!--|&&|~~|\|\|)[^\\[\]])' % _ESCAPE
+_COUNT = r'0|[1-9]\d{0,3}'
 _TOKEN = re.compile(
-    r'(?P<repeat>[*+?]\??|\{(?P<least>\d{1,4})(?P<comma>,(?P<most>\d{0,4}))?\}\??)'
+    rf'(?P<repeat>[*+?]\??|\{{(?P<least>{_COUNT})(?P<comma>,(?P<most>{_COUNT})?)?\}}\??)'
     r'|(?P<open>\((?!\?)|\(\?P<[A-Za-z_]\w*>|\(\?[is]*(?:-[is]+)?:)'
     r'|(?P<close>\))'
     r'|(?P<choice>\|)'
     r'|(?P<end>\$|\\z)'
     r'|(?P<place>\^|\\[Ab])'
-    # re warns of sets within sets, of which it may have some one day.
-    r'|(?P<one>%s|[^\\[(){*+?|^$]|\[\^?\]?(?:%s|(?!--|&&|~~|\|\|)[^\\[\]])*\])'
-    % (_ESCAPE, _ESCAPE),
+    rf'|(?P<one>{_ESCAPE}|[^\\[(){{*+?|^$]|\[(?:\^|(?!\^))(?:\]|{_MEMBER}){_MEMBER}*\])',
     re.ASCII | re.DOTALL,
 )
 _FLAGS = re.compile(r'\(\?[is]+\)')
+#: With the flag i, re and RE2 differ about what is not ASCII.
+_WITH_I = re.compile(r'\(\?[is]*i')
+_NOT_ASCII = re.compile(r'[^\x00-\x7f]|\\x[89A-Fa-f]')
 
 
 class _Ways(NamedTuple):
-    """The ways in which a part may match: `choices` for each choice of where `open` repeats end."""
+    """The ways in which a part may match: `choices` for each choice of where `open` repeats end.
+
+    Attributes: parts: how many parts each way has; counted: how often counted repeats repeat it.
+    """
 
     choices: int = 1
     open: int = 0
-    is_counted: bool = False
+    parts: int = 1
+    counted: int = 1
 
     def then(self, other: _Ways) -> _Ways:
-        choices = min(self.choices * other.choices, MOST_WAYS + 1)
-        return _Ways(choices, self.open + other.open, self.is_counted or other.is_counted)
+        return _Ways(
+            min(self.choices * other.choices, MOST_STEPS),
+            self.open + other.open,
+            self.parts + other.parts,
+            max(self.counted, other.counted),
+        )
 
     def beside(self, other: _Ways) -> _Ways:
-        is_counted = self.is_counted or other.is_counted
-        return _Ways(self.choices + other.choices, max(self.open, other.open), is_counted)
+        return _Ways(
+            self.choices + other.choices,
+            max(self.open, other.open),
+            self.parts + other.parts,
+            max(self.counted, other.counted),
+        )
 
-    def of(self, length: int) -> int:
-        """Return how many there are for a text of some length."""
-        return self.choices * math.comb(length + self.open, self.open)
+    def steps(self, length: int) -> int:
+        """Return how many parts are tried at most for a text of some length."""
+        return self.choices * self.parts * math.comb(length + self.open, self.open)
 
 
 class _Group:
@@ -102,7 +120,8 @@ class _Reader:
         while at < len(self.text):
             token = _TOKEN.match(self.text, at)
             if token is None:
-                raise self._refused(at, at + 10, 'is not one that RE2 and Python read alike')
+                text = 'is not one that RE2 and Python read alike: %s' % _LIMIT
+                raise self._refused(at, at + 10, text)
             self._take(token)
             at = token.end()
         if len(self.groups) > 1:
@@ -126,7 +145,9 @@ class _Reader:
         elif kind == 'choice':
             group.choose()
         else:
-            group.take(_Ways() if kind == 'one' else None)
+            group.take(_Ways())
+            if kind != 'one':
+                group.take(None)  # a place is not repeated
         self.in_python.append(r'\Z' if kind == 'end' else token.group())
 
     def _repeated(self, part: Optional[_Ways], token: re.Match[str]) -> _Ways:
@@ -135,21 +156,23 @@ class _Reader:
             raise self._refused(*token.span(), 'repeats nothing')
         if token.group().startswith('?'):
             return part.beside(_Ways())
-        least = int(token['least'] or 0)
-        most = least if token['comma'] is None else int(token['most'] or MOST_REPEATS)
-        is_counted = token['least'] is not None
-        if is_counted and (part.is_counted or max(least, most) > MOST_REPEATS):
-            text = 'repeats more than %d times, or within another such' % MOST_REPEATS
-            raise self._refused(*token.span(), text)
-        if not is_counted or (token['comma'] and not token['most']):
-            if part != _Ways(is_counted=part.is_counted):
-                text = 'repeats what may match in several ways, for which re could take very long'
+        counted, least = part.counted, int(token['least'] or 0)
+        most = least if token['comma'] is None else int(token['most'] or max(least, 1))
+        if token['least'] is not None:
+            counted *= max(most, 1)
+            if counted > MOST_REPEATS:
+                text = 'repeats more than %d times, with the repeats inside' % MOST_REPEATS
                 raise self._refused(*token.span(), text)
-            return _Ways(1, 1, is_counted or part.is_counted)
+        parts = part.parts * max(most, 1)
+        if token['least'] is None or (token['comma'] and not token['most']):
+            if part.choices > 1 or part.open:
+                text = 'repeats what may match in several ways, for which re could take very long'
+                raise self._refused(*token.span(), '%s: %s' % (text, _LIMIT))
+            return _Ways(1, 1, parts, counted)
         choices = max(1, most - least + 1)
         if part.choices > 1 or part.open:
-            choices = min((part.choices + 1) ** most, MOST_WAYS + 1)
-        return _Ways(choices, part.open * most, is_counted=True)
+            choices = min((part.choices + 1) ** most, MOST_STEPS)
+        return _Ways(choices, part.open * most, parts, counted)
 
     def _refused(self, start: int, end: int, what: str) -> ValueError:
         where = 'regular expression %r: %r at %d' % (self.text, self.text[start:end], start)
@@ -157,7 +180,7 @@ class _Reader:
 
 
 class Pattern:
-    """An expression that is matched with whole texts.
+    """An expression that is matched with whole texts, for one search.
 
     Raises: ValueError: it is invalid, or not among those that this broker knows.
     """
@@ -165,26 +188,33 @@ class Pattern:
     def __init__(self, text: str) -> None:
         self.text = text
         if len(text) > LONGEST:
-            wrong = 'a regular expression has %d characters, expected at most %d'
-            raise ValueError(wrong % (len(text), LONGEST))
+            wrong = 'a regular expression has %d characters, expected at most %d: %s'
+            raise ValueError(wrong % (len(text), LONGEST, _LIMIT))
         reader = _Reader(text)
         self._ways = reader.read()
-        if self._ways.of(LONGEST_NAME) > MOST_WAYS:
-            wrong = (
-                'regular expression %r: re could take very long, expected fewer repeats and choices'
-            )
-            raise ValueError(wrong % text)
+        wrong = ''
+        if self._ways.steps(LONGEST_NAME) > MOST_STEPS:
+            wrong = 're could take very long, expected fewer repeats and choices'
+        elif _WITH_I.search(text) and _NOT_ASCII.search(text):
+            wrong = 'expected ASCII characters with the flag i'
+        if wrong:
+            raise ValueError('regular expression %r: %s: %s' % (text, wrong, _LIMIT))
         try:
             self._compiled = re.compile(''.join(reader.in_python), re.ASCII)
-        except re.error as error:
+        except (re.error, RecursionError) as error:
             raise ValueError('regular expression %r: %s' % (text, error)) from None
+        self._left = 3 * MOST_STEPS
 
     def __repr__(self) -> str:
         return '<Pattern %r>' % self.text
 
     def matches(self, text: str) -> bool:
-        """Return True if the expression matches the whole text; False if that could take long."""
-        return self._ways.of(len(text)) <= MOST_WAYS and bool(self._compiled.fullmatch(text))
+        """Return True if the expression matches the whole text.
+
+        False as well after texts with which re could have taken three seconds, this one included.
+        """
+        self._left -= self._ways.steps(len(text)) if self._ways.open else self._ways.choices
+        return self._left >= 0 and bool(self._compiled.fullmatch(text))
 
     def matching(self, texts: Iterable[str]) -> Set[str]:
         """Return the texts that match."""

@@ -21,6 +21,7 @@ from typing import (
     Union,
 )
 
+from kafka.testing.groups.regex import Pattern
 from kafka.testing.releases import RELEASES
 from kafka.testing.settings.broker_config_table import BROKER_TABLE, LONG
 from kafka.testing.settings.config_table import GROUP_TABLE, METRICS_TABLE, TOPIC_TABLE
@@ -317,9 +318,9 @@ def bad_client_match(value: str) -> Optional[str]:
         if not equals or name.strip() not in _CLIENT_PARTS or len(pattern) > _LONGEST_PATTERN:
             return 'Illegal client matching pattern: %s' % part
         try:
-            re.compile(pattern.strip())
-        except (re.error, OverflowError, RecursionError):
-            return 'Illegal client matching pattern: %s' % part
+            Pattern(pattern.strip())
+        except ValueError as error:
+            return 'Illegal client matching pattern: %s: %s' % (part, error)
     return None
 
 

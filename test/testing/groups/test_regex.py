@@ -9,7 +9,7 @@ import hypothesis
 import pytest
 from hypothesis import strategies
 
-from kafka.testing.groups.regex import LONGEST_NAME, MOST_WAYS, Pattern
+from kafka.testing.groups.regex import LONGEST_NAME, Pattern
 
 ATOMS = strategies.sampled_from(
     ['a', 'b', '.', 'A', '-', '[ab]', '[^a]', r'\w', r'\d', r'\D', '^', '$', r'\b', '(?i:A)']
@@ -52,6 +52,10 @@ def test_a_text_matches_as_in_python(pattern, texts):
         ('(orders|payments)', 'payments'),
         ('(orders){2}', 'ordersorders'),
         ('(a|b){2}', 'ab'),
+        ('((a|b){2}){1}', 'ab'),
+        ('a{2,}', 'aaa'),
+        ('ä+[^ö]', 'ää'),
+        ('x{0}y', 'y'),
         ('(?P<x>a)', 'a'),
         ('(?i)A[^b](?-i:C)', 'acC'),
         ('(?i:a)B', 'AB'),
@@ -86,10 +90,23 @@ def test_what_does_not_match(pattern, text):
 @pytest.mark.parametrize(
     'pattern',
     ['(', 'a)', '*', 'a**', 'a+*', 'a{2}{3}', '|*', '(*)', 'a{3,2}', 'a{1001}', '(?P<a', '[', '[a']
-    + ['[]', '[^]', '[b-a]', r'[a-\d]', '[a-', '[\\', '\\', '(?P<x>a)(?P<x>b)', '((a{9}){9}){9}']
+    + ['[]', '[^]', '[b-a]', r'[a-\d]', '[a-', '[\\', '\\', '(?P<x>a)(?P<x>b)', '((a{99}){9}){9}']
     # What one of both does not have, or reads otherwise.
     + ['(?=a)', '(?!a)', '(?<=a)', '(?<!a)', '(?>a)', '(?P=x)', '(?#x)', r'(a)\1', r'\Z', 'a++']
     + [r'\Qa\E', r'\pL', r'\p{Lu}', r'\s', r'\B', '(?U)a', '(?m)^a', 'a(?i)b', 'a{,2}', 'a{x']
+    # A set does not end with its first "]"; RE2 reads no number with a zero before it.
+    + [
+        '[][](a+)+b]',
+        '[][](?=a)b]',
+        '[^][](?!b)a]',
+        '[][]a{,2}]',
+        '[]--]',
+        '[]||x',
+        'a{01}',
+        'a{2,03}',
+    ]
+    # With the flag i they differ about what is not ASCII.
+    + ['(?i)ä', '(?i:a)ä', r'(?i)[^\xff]', '(?si)ä']
     + ['[[:alpha:]]', '[a&&b]', '[a--b]', r'\x{61}', r'\07', r'\u0061', '(?<x>a)', '(?i'],
 )
 def test_what_is_refused(pattern):
@@ -103,7 +120,8 @@ def test_a_refusal_says_what_where_and_why():
         Pattern('orders-(a+)+b')
     assert str(caught.value) == (
         "regular expression 'orders-(a+)+b': '+' at 11 repeats what may match in several ways, "
-        'for which re could take very long'
+        'for which re could take very long: the embedded broker refuses this, '
+        'whatever Apache Kafka does'
     )
     with pytest.raises(ValueError, match=r"'\\\\Qa.b' at 2 is not one that RE2 and Python read"):
         Pattern(r'ab\Qa.b')
@@ -112,7 +130,13 @@ def test_a_refusal_says_what_where_and_why():
 @pytest.mark.parametrize(
     'pattern',
     ['(a+)+b', '(a|a)*b', '(a*)*b', '(?:a?){30}a{30}', '(.*a){12}b', '(?:a?){1000}' * 20]
-    + ['.*.*.*.*b', '(a|b)' * 24, 'x' * 20001, '(' * 200 + ')' * 200, '(((a{9}){1000}){1000})'],
+    + ['.*.*.*.*b', '(a|b)' * 24, 'x' * 1001, '(' * 200 + ')' * 200, '(((a{9}){1000}){1000})']
+    + [
+        'a*a*a*' + '()' * 400 + 'b',
+        'a*a*a*(){1000}b',
+        r'.*.*.*' + r'\b' * 300 + 'x',
+        '(((){9}){99}){9}',
+    ],
 )
 def test_what_could_take_long_is_refused_at_once(pattern):
     start = time.process_time()
@@ -122,11 +146,10 @@ def test_what_could_take_long_is_refused_at_once(pattern):
 
 
 @pytest.mark.parametrize(
-    'pattern', ['a*a*a*b', '[a-z]+a[a-z]+(a|b)?c', 'a?' * 20 + 'a' * 240 + 'b']
+    'pattern', ['a*a*a*b', '[a-z]+a[a-z]+(a|b)?c', 'a?' * 15 + 'a' * 240 + 'b']
 )
 def test_what_is_not_refused_takes_a_second_at_most(pattern):
     made = Pattern(pattern)
-    assert made._ways.of(LONGEST_NAME) <= MOST_WAYS
     start = time.process_time()
     assert not made.matches('a' * LONGEST_NAME)
     assert time.process_time() - start < 5.0
@@ -136,6 +159,17 @@ def test_nothing_matches_a_text_that_is_too_long():
     assert Pattern('.*').matches('a' * 100_000)
     assert Pattern('.*a.*').matches('a' * LONGEST_NAME)
     assert not Pattern('.*a.*').matches('a' * 100_000)
+
+
+def test_a_search_in_many_texts_is_bounded():
+    start = time.process_time()
+    found = Pattern('(a)*(a)*(a)*').matching(
+        ['a' * (LONGEST_NAME - n % 9) + '-%d' % n for n in range(3000)]
+    )
+    assert found == set()
+    assert time.process_time() - start < 10.0
+    texts = {'a%d' % n for n in range(3000)}
+    assert Pattern('a[0-9]+').matching(texts) == texts
 
 
 SYNTAX = strategies.text(r'ab()[]{}*+?|^$.\-:,01PpQEdwzxi', max_size=30)

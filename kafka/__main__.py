@@ -23,6 +23,9 @@ def main(args: List[str]) -> int:
     Returns: its exit status.
     Raises: SystemExit: 2 for an invalid command line, 0 for --help.
     """
+    if args and args[0] in COMMANDS:  # what follows is the command's, also "--"
+        status: int = import_late('kafka.cli.' + args[0]).main(args[1:])
+        return status
     parser = argparse.ArgumentParser(
         usage='python -m kafka [-h] COMMAND [ARGS ...]',
         prog='python -m kafka',
@@ -31,10 +34,8 @@ def main(args: List[str]) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument('command', choices=COMMANDS, metavar='COMMAND', help='see below')
-    parser.add_argument('args', nargs=argparse.REMAINDER, help='of the command')
-    found = parser.parse_args(args)
-    status: int = import_late('kafka.cli.' + found.command).main(found.args)
-    return status
+    parser.parse_args(args[:1])
+    parser.error('expected a command')
 
 
 if __name__ == '__main__':

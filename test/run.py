@@ -67,9 +67,10 @@ CORES = 2
 # How long a run of pytest gets at most, in seconds of test/seconds.txt: files are dealt out by it.
 # Each run collects its own files, and starts the brokers that they need.
 MOST_SECONDS = {BUSY: 150.0, ON_BROKERS: 200.0, WITH_SPARK: 400.0}
-# After so many seconds a run of pytest is ended: ten times what is dealt to one. pytest-timeout
-# ends no run that hangs in its exit hooks, and no test that uses the timer of signals itself.
-RUN_SECONDS = 1500.0
+# After so many seconds a run of pytest whose files were dealt out is ended: four times what the
+# longest takes. pytest-timeout ends no run that hangs in its exit hooks, and no test that uses the
+# timer of signals itself.
+RUN_SECONDS = 2400.0
 # The interpreter prints where its threads are when it is ended so, also before and after pytest.
 STACKS = {'PYTHONFAULTHANDLER': '1'}
 # So many tests of a step on brokers may fail and run again alone, once: a machine that stands still
@@ -194,7 +195,8 @@ class Pytest:
             stderr=to and subprocess.STDOUT,
             env={**os.environ, **BYTE_CODE, **STACKS, **self.environ},
         )
-        self.ends_at = time.monotonic() + RUN_SECONDS
+        if self.files:
+            self.ends_at = time.monotonic() + RUN_SECONDS
         if to is not None:
             to.close()
 
@@ -213,7 +215,7 @@ class Pytest:
             is_over = not self.is_running()
             if self.output is not None:
                 print(self.output.read().decode('utf-8', 'replace'), end='', flush=True)
-            if not is_over and time.monotonic() > self.ends_at:
+            if not is_over and self.ends_at and time.monotonic() > self.ends_at:
                 self.end()
             meanwhile()
             time.sleep(0 if is_over else 0.2)

@@ -542,9 +542,9 @@ def pytest_on(tmp_path):
     def make(name, text):
         file = tmp_path / ('test_%d.py' % len(list(tmp_path.iterdir())))
         file.write_text(text)
-        args = ['-p', 'no:cacheprovider', str(file)]
+        args = ['-p', 'no:cacheprovider']
         environ = {'KAFKA_TEST_WORD': 'a word', 'PYTEST_DISABLE_PLUGIN_AUTOLOAD': '1'}
-        return run.Pytest(name, sys.executable, args, **environ)
+        return run.Pytest(name, sys.executable, args, [str(file)], **environ)
 
     return make
 

@@ -13,7 +13,7 @@ import threading
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from kafka.cli import broker_security
-from kafka.cli.broker_security import SecurityOptions
+from kafka.cli.broker_security import SecurityOptions, text_of
 from kafka.testing import Cluster
 from kafka.testing.cluster import HOST
 from kafka.testing.logs.segments import StorageError
@@ -79,11 +79,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     text = 'the host to listen on and to advertise (%(default)s)'
-    add('--host', type=_text, default=HOST, help=text)
+    add('--host', type=text_of, default=HOST, help=text)
     text = 'the port of the first broker, the others follow; 0 for free ports (%(default)s)'
     add('--port', type=_port, default=PORT, help=text)
     text = 'the release of Apache Kafka to behave as, from 0.8.0 on (%(default)s)'
-    add('--version', type=_text, default=NEWEST, help=text)
+    add('--version', type=text_of, default=NEWEST, help=text)
     text = 'the number of brokers (%(default)s)'
     add('--brokers', type=_count, default=1, metavar='N', help=text)
     text = 'create a topic with N partitions (1); may be repeated'
@@ -92,7 +92,7 @@ def _parser() -> argparse.ArgumentParser:
         'store all data in this directory, and load it at the next start; without it all data is'
         ' in memory'
     )
-    add('--data', type=_text, metavar='DIR', help=text)
+    add('--data', type=text_of, metavar='DIR', help=text)
     text = 'flush to the disk before acknowledging, so that data survives a power failure'
     add('--fsync', action='store_true', help=text)
     broker_security.add_options(parser)
@@ -102,18 +102,12 @@ def _parser() -> argparse.ArgumentParser:
 def _command(parser: argparse.ArgumentParser, args: List[str]) -> BrokerCommand:
     found = vars(parser.parse_args(args))
     topics = dict(found.pop('topic'))
-    security = {key: found.pop(key) for key in SecurityOptions._fields}
-    security['super_users'] = tuple(security['super_users'])
+    security = {key: found.pop(key) for key in SecurityOptions._fields if key in found}
+    security['super_users'] = tuple(security.get('super_users', ()))
     command = BrokerCommand(topics=topics, security=SecurityOptions(**security), **found)
     if command.fsync and not command.data:
         parser.error('--fsync needs --data')
     return command
-
-
-def _text(value: str) -> str:
-    if not value:
-        raise argparse.ArgumentTypeError('expected a value, got none')
-    return value
 
 
 def _port(value: str) -> int:

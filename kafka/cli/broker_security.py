@@ -63,6 +63,13 @@ class SecurityOptions(NamedTuple):
         return users_in(text, self.users)
 
 
+def text_of(value: str) -> str:
+    """Return the value of an option, which must not be empty."""
+    if not value:
+        raise argparse.ArgumentTypeError('expected a value, got none')
+    return value
+
+
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options to a parser of command lines; their names are those of SecurityOptions."""
     add = parser.add_argument_group('security').add_argument
@@ -70,18 +77,32 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         'require SASL; the file has a NAME:PASSWORD per line, which may be in the environment'
         ' variable %s instead' % VARIABLE
     )
-    add('--users', default='', metavar='FILE', help=text)
+    add('--users', type=text_of, default=argparse.SUPPRESS, metavar='FILE', help=text)
     text = 'the SASL mechanisms (default: those with passwords that the release has)'
-    add('--mechanisms', default='', metavar='A,B', help=text)
+    add('--mechanisms', type=text_of, default=argparse.SUPPRESS, metavar='A,B', help=text)
     text = 'serve over TLS with a temporary certificate'
     add('--tls', dest='is_tls', action='store_true', help=text)
     text = 'serve over TLS with this PEM certificate, and --key FILE'
-    add('--certificate', default='', metavar='FILE', help=text)
-    add('--key', default='', metavar='FILE', help='the private key of the certificate')
+    add('--certificate', type=text_of, default=argparse.SUPPRESS, metavar='FILE', help=text)
+    add(
+        '--key',
+        type=text_of,
+        default=argparse.SUPPRESS,
+        metavar='FILE',
+        help='the private key of the certificate',
+    )
     text = 'require client certificates, signed by these authorities'
-    add('--client-ca', default='', metavar='FILE', help=text)
+    add('--client-ca', type=text_of, default=argparse.SUPPRESS, metavar='FILE', help=text)
     text = 'enforce ACLs, and exempt this user from them; may be repeated'
-    add('--super-user', dest='super_users', action='append', default=[], metavar='NAME', help=text)
+    add(
+        '--super-user',
+        dest='super_users',
+        action='append',
+        type=text_of,
+        default=argparse.SUPPRESS,
+        metavar='NAME',
+        help=text,
+    )
 
 
 def users_in(text: str, where: str) -> Dict[str, str]:

@@ -21,7 +21,11 @@ DESCRIPTION = """\
 Run a program that was written for kafka-python 0.9 or 1.x as `python PROGRAM` would.
 Sources that today's Python does not compile are read as Python before 3.7, where
 `async` is a name, or as Python 2 (pip install kafka-evergreen[py2]).
+
+  PROGRAM              a file, a directory or zip file with __main__.py, or - (stdin)
+  -m MODULE            run a module by its name
 """
+DIALECT, TEXT = '--dialect', '--text'  # with a value
 DIALECTS = ('0.9.5',)
 DIALECT_SWITCH = 'KAFKA_LEGACY_DIALECT'
 TEXT_SWITCH = 'KAFKA_LEGACY_TEXT'
@@ -65,25 +69,29 @@ def parse(args: List[str]) -> RunCommand:
         allow_abbrev=False,
     )
     add = parser.add_argument
-    rest = argparse.REMAINDER  # whatever follows, also options
-    add(
-        'program', nargs=rest, help='a file, a directory or zip file with __main__.py, or - (stdin)'
-    )
-    add('-m', dest='module', nargs=rest, metavar='MODULE', help='run a module by its name')
     text = 'calls that fit both eras mean the interface of 0.9.5'
-    add('--dialect', choices=DIALECTS, help=text)
+    add(DIALECT, choices=DIALECTS, help=text)
     text = 'encode str keys and values with this encoding (default utf-8)'
-    add('--text', type=_encoding, metavar='ENCODING', help=text)
+    add(TEXT, type=_encoding, metavar='ENCODING', help=text)
     text = 'refuse str keys and values, as 0.9.5 on Python 3 did'
     add('--no-text', dest='text', action='store_const', const='', help=text)
-    found = parser.parse_args(args)
-    is_module = found.module is not None
-    words = found.module if is_module else found.program
-    if words[:1] == ['--'] and not is_module:  # not all releases of argparse drop it
+    # The program's arguments are cut off before: argparse would read some of them, and drop "--".
+    end = _end_of_options(args)
+    found, words = parser.parse_args(args[:end]), args[end:]
+    is_module = words[:1] == ['-m']
+    if is_module or words[:1] == ['--']:
         words = words[1:]
     if not words:
         parser.error('expected a program or -m MODULE')
     return RunCommand(words[0], words[1:], is_module, found.dialect, found.text)
+
+
+def _end_of_options(args: List[str]) -> int:
+    """Return where the program, -m or -- is."""
+    at = 0
+    while at < len(args) and args[at].startswith('-') and args[at] not in ('-', '--', '-m'):
+        at += 2 if args[at] in (DIALECT, TEXT) else 1
+    return at
 
 
 def _encoding(value: str) -> str:

@@ -2,7 +2,7 @@
 
 SubscriptionState keeps one for each partition; the fetch manager and the offsets request manager
 change it, under the consumer's lock. TRANSITIONS is the table of phases. A change of leader is
-handled as in KIP-320 and the Java client. Pure.
+handled as in KIP-320 and the Java client.
 
 Every request for a partition carries its token. The token changes whenever the position moves by
 anything but returning records, so that a response to an earlier request is recognized as stale.

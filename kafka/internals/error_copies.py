@@ -1,8 +1,8 @@
-"""Copies of an error that several callers raise, one for each. Pure.
+"""Copies of an error that several callers raise, one for each.
 
 Called by futures and by code that fails several waiters with one error. Raising an exception object
 adds entries to its traceback and sets its context: if 800 callers raised the same object, the last
-one would log the tracebacks of all.
+one would log the tracebacks of all. Pure.
 """
 
 from __future__ import annotations

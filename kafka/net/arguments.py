@@ -1,6 +1,6 @@
 """Checks of the constructor arguments of blocking clients: host, port, timeout, security options.
 
-They raise an error that names the wrong argument before any connection is opened. Pure.
+They raise an error that names the wrong argument before any connection is opened.
 """
 
 from __future__ import annotations

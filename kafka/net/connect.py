@@ -17,7 +17,7 @@ KafkaError or OSError into the generator. A driver is a loop::
         else:
             action = steps.send(result)
 
-If the generator ends with an exception, the driver closes the socket. Pure.
+If the generator ends with an exception, the driver closes the socket.
 """
 
 from __future__ import annotations

@@ -396,7 +396,7 @@ def _check_async_options(**options: Any) -> None:
         )
     if not options['async_retry_backoff_ms'] >= 0:  # also false for NaN
         raise ValueError(
-            'async_retry_backoff_ms: expected milliseconds, got %r'
+            'async_retry_backoff_ms: expected 0 ms or more, got %r'
             % (options['async_retry_backoff_ms'],)
         )
 

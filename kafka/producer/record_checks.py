@@ -125,7 +125,9 @@ def check_headers(headers: Any) -> Sequence[Tuple[str, Optional[bytes]]]:
         try:
             header[0].encode('utf-8')
         except UnicodeEncodeError as error:
-            raise RecordValueError('the name of a header is not UTF-8: %s' % error) from error
+            raise RecordValueError(
+                'the name of a header cannot be encoded in UTF-8: %s' % error
+            ) from error
     return list(headers)
 
 

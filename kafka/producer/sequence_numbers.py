@@ -3,7 +3,7 @@
 For each partition, Sequences has the numbered batches without a final response, and the last
 acknowledged number; under a new epoch (KIP-98, KIP-360) batches are renumbered by ``restamp()``.
 Used by :mod:`kafka.producer.transaction_state`, which decides what an error does to a transaction.
-Handles the error codes with ``SEQUENCE`` in :mod:`kafka.producer.produce_errors`. Pure.
+Handles the error codes with ``SEQUENCE`` in :mod:`kafka.producer.produce_errors`.
 
 Five rules make sure that each record is stored once and in order:
 

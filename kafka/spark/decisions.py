@@ -1,13 +1,13 @@
 """The decision about a batch that is written exactly once, as a value and as text.
 
 It also defines what a task and the driver do in each case; the requests to brokers are in
-exactly_once.py. Pure.
+exactly_once.py.
 
 A task *prepares* a transaction: all of its rows are in it, but it is still open. The driver
 *decides*: it stores durably which prepared transactions make up the batch. Before the decision none
 of them is ever committed, so the batch may be written again; afterwards only these are committed,
 by the driver or a later run, so it must not. Each transaction contains a mark of the batch, which
-shows, once the transaction is gone, whether it was committed.
+shows, once the transaction is gone, whether it was committed. Pure.
 """
 
 from __future__ import annotations

@@ -66,6 +66,9 @@ def test_help_is_shown(capsys, args, words):
         (['--verbose', 'x.py'], '--verbose'),
         (['--dia', '0.9.5', 'x.py'], '--dia'),
         (['-x', 'x.py'], '-x'),
+        (['-1'], '-1'),
+        (['-m=x'], '-m=x'),
+        (['--text', 'utf-8'], 'expected a program'),
         (['--no-text'], 'expected a program'),
         (['--'], 'expected a program'),
     ],
@@ -87,12 +90,25 @@ def test_wrong_command_lines_are_told(capsys, args, reason):
         (['--', '--odd'], ('--odd', [], False, None, None)),
         (['x.py', '-h', '--', 'a'], ('x.py', ['-h', '--', 'a'], False, None, None)),
         (['-m', 'x', '-h', '--text', 'y'], ('x', ['-h', '--text', 'y'], True, None, None)),
+        (['-m', 'x', 'a', '--', 'b', '-c'], ('x', ['a', '--', 'b', '-c'], True, None, None)),
+        (['--', '-m', 'x'], ('-m', ['x'], False, None, None)),
         (['--no-text', '-m', 'x', 'x.py'], ('x', ['x.py'], True, None, '')),
         (['--text', 'utf-8', 'x.py', '-'], ('x.py', ['-'], False, None, 'utf-8')),
     ],
 )
 def test_what_follows_the_program_is_its_own(args, command):
     assert run.parse(args) == command
+
+
+def test_the_command_gets_its_arguments_as_they_are(monkeypatch):
+    got = []
+    monkeypatch.setattr(run, 'run_path', lambda target, args: got.append((target, args)))
+    monkeypatch.setattr(run, 'run_module', lambda target, args: got.append((target, args)))
+    monkeypatch.setattr(run, 'install', int)
+    monkeypatch.setenv('KAFKA_LEGACY_TEXT', 'utf-8')
+    for words in (['--', '--odd.py', '--', '-h'], ['-m', 'timeit', '--', '-n', '1']):
+        assert command_line.main(['run', *words]) == 0
+    assert got == [('--odd.py', ['--', '-h']), ('timeit', ['--', '-n', '1'])]
 
 
 def test_without_arguments_the_status_is_2(programs):

@@ -112,7 +112,11 @@ def test_the_text_of_an_error_has_nothing_of_what_was_to_be_sent(producer, heade
         ({'timestamp_ms': '5'}, TypeError, 'timestamp_ms must be int, not str'),
         ({'headers': {'h': b'x'}}, TypeError, 'headers must be a list'),
         ({'headers': [('h', 'x')]}, TypeError, 'str, str'),
-        ({'headers': [('\ud800', b'x')]}, ValueError, 'the name of a header is not UTF-8'),
+        (
+            {'headers': [('\ud800', b'x')]},
+            ValueError,
+            'the name of a header cannot be encoded in UTF-8',
+        ),
         ({'topic': b't'}, TypeError, 'topic must be str'),
         ({'topic': ''}, ValueError, 'topic'),
     ],

@@ -172,7 +172,9 @@ REFUSED_BY_SOURCES = {
     'fetch.max.wait.ms=5000 request.timeout.ms=1000': 'kafka.fetch.max.wait.ms < kafka.request',
     'security.protocol=SASL_SSL': 'kafka.security.protocol=SASL_SSL needs a kafka.sasl.mechanism',
     'security.protocol=SASL_SSL sasl.mechanism=PLAIN': 'needs kafka.sasl.username',
-    'ssl.keystore.key=/k security.protocol=SSL': 'kafka.ssl.keystore.key is of no use without',
+    'ssl.keystore.key=/k security.protocol=SSL': (
+        'kafka.ssl.keystore.key needs kafka.ssl.keystore.certificate.chain'
+    ),
     'request.timeout=5': (
         'unknown option kafka.request.timeout: did you mean kafka.request.timeout.ms?'
     ),

@@ -2,7 +2,6 @@
 
 It keeps completed fetches in the order of arrival, those of paused partitions apart, and counts the
 bytes, by which the fetch manager limits its requests. All access is under the consumer's lock.
-Pure.
 
 The records of one response are views into the same bytes. A response therefore counts with all its
 bytes until the last of its fetches is done: the budget limits the memory in use, not the bytes of

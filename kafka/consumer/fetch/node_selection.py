@@ -3,7 +3,7 @@
 That is the leader, the preferred read replica (KIP-392), or none while the partition is not
 fetchable, has no leader or backs off after an error. The fetch manager calls it in turns of the
 loop, under the consumer's lock where it reads the subscription. Follows KIP-320, and KIP-516 for
-topics that were deleted and created again. Pure.
+topics that were deleted and created again.
 
 Only partitions that have changed are reviewed; all of them after new metadata.
 """

@@ -3,7 +3,7 @@
 A FetchSession keeps the partitions in the order in which they are served, the id and epoch of the
 session, and the partitions that the broker knows from earlier requests. It makes the contents of
 the next FetchRequest and validates the response. Node selection adds and removes partitions; the
-fetch manager sends the requests. Runs in turns of the loop. Pure.
+fetch manager sends the requests. Runs in turns of the loop.
 
 A broker that keeps a session remembers the requested partitions, so a request names only new and
 changed partitions, and a response only those with records or changes: both cost as much as the

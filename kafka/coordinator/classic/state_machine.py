@@ -2,7 +2,7 @@
 
 ClassicMembership keeps the state, the generation and member id, the owned partitions, the steps of
 a rebalance, and the times of heartbeats and polls; ClassicMember drives it in the event loop. The
-evented clients use the table of error codes. Pure.
+evented clients use the table of error codes.
 
 Follows the protocol guide's "Group Membership API", KIP-62 (heartbeats independent of poll()),
 KIP-345 (static members), KIP-394, KIP-429 (cooperative members), KIP-568 and KIP-800 (reasons). The

@@ -256,7 +256,7 @@ def _empty_name(request: StreamsGroupHeartbeatRequest) -> Optional[str]:
 
 def _join_text(request: StreamsGroupHeartbeatRequest) -> Optional[str]:
     if request.member_epoch != JOIN_EPOCH:
-        return None if request.topology is None else 'Only who joins tells a topology.'
+        return None if request.topology is None else 'Only a member that joins gives a topology.'
     if request.rebalance_timeout_ms == -1:
         return 'A member that joins must give its rebalance time-out.'
     told = (request.active_tasks, request.standby_tasks, request.warmup_tasks)

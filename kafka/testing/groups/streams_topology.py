@@ -168,7 +168,7 @@ def _match_copartitions(
 
 def _chosen(names: List[str], indexes: List[int]) -> List[str]:
     if any(not 0 <= index < len(names) for index in indexes):
-        raise BrokenTopology('A copartition group names a topic that does not exist.')
+        raise BrokenTopology('A copartition group names a topic that its subtopology lacks.')
     return [names[index] for index in indexes]
 
 

@@ -75,10 +75,13 @@ def _components(call: Call[DescribeClientQuotasRequest]) -> Dict[str, ComponentD
                 refuse(errors.UNKNOWN_SERVER_ERROR)
             refuse(errors.INVALID_REQUEST, 'Unexpected match type: %d' % each.match_type)
         if (each.match is not None) != (each.match_type == _EXACT):
-            refuse(errors.INVALID_REQUEST, 'Invalid entity filter: a match of a type has no name')
+            refuse(
+                errors.INVALID_REQUEST,
+                'Invalid entity filter: an exact match needs a name, others have none',
+            )
         found[kind] = each
     if IP in found and len(found) > 1:
-        refuse(errors.INVALID_REQUEST, 'Invalid entity filter: an ip is the only component')
+        refuse(errors.INVALID_REQUEST, 'Invalid entity filter: an ip must be the only component')
     return found
 
 

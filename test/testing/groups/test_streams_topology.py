@@ -115,7 +115,7 @@ def test_a_repartition_topic_follows_the_topic_at_its_side():
 
 
 def test_a_copartition_group_names_topics_that_there_are():
-    with pytest.raises(InvalidTopology, match='names a topic that does not exist'):
+    with pytest.raises(InvalidTopology, match='names a topic that its subtopology lacks'):
         configure(topology(part(copartitions=[((3,), ())])), {'in': 1})
 
 

@@ -241,9 +241,10 @@ def test_a_client_shows_its_certificate(alice):
 
 @pytest.mark.parametrize('kind', [str, bytes])
 def test_pem_text_stands_for_files_and_leaves_none(alice, kind, monkeypatch, tmp_path):
+    authority = local_tls().certificate  # in a folder of its own, if it is the first of the process
     monkeypatch.setattr(tempfile, 'tempdir', str(tmp_path))
     texts = []
-    for path in (*alice, local_tls().certificate):
+    for path in (*alice, authority):
         with open(path, 'rb') as file:
             data = file.read()
         texts.append(data if kind is bytes else data.decode())

@@ -28,8 +28,18 @@ from test.spark.conftest import ROOT, real_release
 from test.spark.embedded import fill
 from test.spark.fault_program import seen
 from test.spark.killing import Query
+from test.spark.oracle import version
 
 pytestmark = [pytest.mark.spark, pytest.mark.thorough]
+
+
+@pytest.fixture
+def several_batches():
+    """Skip a test that reads several batches in one run where there is only one."""
+    if version() in ('4.0', '4.1'):
+        pytest.skip('PySpark before 4.2 makes one batch of a run with availableNow')
+
+
 SECONDS = 120
 COUNT = 400
 
@@ -162,7 +172,9 @@ DEADLY = [(0, 1), (1, 0)]
 MORE_DEADLY = [(2, 1), (3, 0), (3, 1), (4, 1)]
 
 
-def test_executors_that_are_killed_lose_and_double_nothing(real_broker, new_name, tmp_path):
+def test_executors_that_are_killed_lose_and_double_nothing(
+    several_batches, real_broker, new_name, tmp_path
+):
     """They die while a query reads and writes exactly once; what they ran goes on for a while."""
     source, target = new_name(), new_name()
     for name in (source, target):
@@ -278,7 +290,7 @@ def test_queries_go_on_when_a_broker_is_killed(spark, three, new_name, tmp_path)
 
 
 @pytest.mark.parametrize('fails', ['true', 'false'])
-def test_retention_that_overtakes_a_stream(spark, checkpoint, fails):
+def test_retention_that_overtakes_a_stream(several_batches, spark, checkpoint, fails):
     """Between two batches, of which the second had begun where there is nothing any more."""
     kafka.spark.register(spark)
     with EmbeddedCluster(topics={'t': 1}) as cluster:

@@ -26,6 +26,11 @@ needs_points = pytest.mark.skipif(
     reason='from 3.13 on the interpreter leaves out events of code that was left by an exception',
 )
 
+#: Of what docs/guarantees.rst excepts on these.
+no_raise_before_return = pytest.mark.skipif(
+    sys.version_info < (3, 10), reason='3.8 and 3.9 raise right before a return, too'
+)
+
 PACKAGE = os.path.dirname(os.path.abspath(kafka.__file__)) + os.sep
 
 # Instructions after which the interpreter looks whether something is to be raised.

@@ -12,7 +12,7 @@ from kafka.consumer.bounded import reader
 from kafka.consumer.fetch import completed_fetch
 from kafka.errors import KafkaTimeoutError
 from test.consumer.written_logs import NOW, Stage, numbered
-from test.raising import Interruption, Raiser, needs_points, points
+from test.raising import Interruption, Raiser, needs_points, no_raise_before_return, points
 
 pytestmark = [pytest.mark.once, needs_points]
 
@@ -75,6 +75,7 @@ def all_of(stage, begin, read, at, error):
     return found, raiser
 
 
+@no_raise_before_return
 @pytest.mark.parametrize('error', [Limit, Interruption, MemoryError, KafkaTimeoutError])
 @pytest.mark.parametrize(
     ('begin', 'read'),

@@ -11,7 +11,7 @@ from kafka.consumer import base, group, partition_table_09, simple
 from kafka.consumer import kafka_09 as dialect_09
 from kafka.testing import Cluster
 from test.consumer.modern import write
-from test.raising import Interruption, Raiser, needs_points, points
+from test.raising import Interruption, Raiser, needs_points, no_raise_before_return, points
 
 pytestmark = [pytest.mark.once, needs_points]
 
@@ -47,6 +47,7 @@ def iterate(consumer):
     return list(itertools.islice(consumer, 3))
 
 
+@no_raise_before_return
 @pytest.mark.parametrize('error', [Limit, Interruption, MemoryError])
 @pytest.mark.parametrize('read', [take, take_one, iterate])
 def test_an_exception_at_any_point_loses_no_message(consumer, read, error):

@@ -163,6 +163,7 @@ class Pytest:
         self.shown = [python, *flags, '-m', 'pytest', *args]
         self.command = [*self.shown, *files]
         self.files = files
+        self.is_bounded = bool(files)  # whoever names the tests may have patience
         self.keeps = keeps
         self.environ = environ
         self.may_repeat = may_repeat
@@ -172,7 +173,9 @@ class Pytest:
         """Return a run of some tests of this one, by their ids."""
         python, args = self.command[0], [*tests, '-p', 'no:randomly']
         name = '%s, what failed once more' % self.name
-        return Pytest(name, python, args, flags=self.flags, **self.environ)
+        run = Pytest(name, python, args, flags=self.flags, **self.environ)
+        run.is_bounded = True
+        return run
 
     def start(self, in_sight):
         """Start it, with the output on ours or kept for wait()."""
@@ -195,7 +198,7 @@ class Pytest:
             stderr=to and subprocess.STDOUT,
             env={**os.environ, **BYTE_CODE, **STACKS, **self.environ},
         )
-        if self.files:
+        if self.is_bounded:
             self.ends_at = time.monotonic() + RUN_SECONDS
         if to is not None:
             to.close()

@@ -71,3 +71,15 @@ class Programs:
 @pytest.fixture
 def programs(tmp_path):
     return Programs(tmp_path)
+
+
+def ended_with(status, capsys, main, args):
+    """Return what is said, with the usage first, when a command line ends a program at once."""
+    with pytest.raises(SystemExit) as ended:
+        main(args)
+    assert ended.value.code == status
+    out, err = capsys.readouterr()
+    shown, empty = (err, out) if status else (out, err)
+    assert empty == ''
+    assert shown.startswith('usage: python -m kafka')
+    return shown

@@ -10,26 +10,16 @@ import pytest
 
 from kafka import __main__ as command_line
 from kafka.cli import run
+from test.cli.conftest import ended_with
 
 # --- the command line ---------------------------------------------------------------------------
-
-
-def refused(capsys, main, args):
-    """Return what is said of a command line with which a program ends with status 2."""
-    with pytest.raises(SystemExit) as ended:
-        main(args)
-    assert ended.value.code == 2
-    out, err = capsys.readouterr()
-    assert out == ''
-    assert err.startswith('usage: python -m kafka')
-    return err
 
 
 @pytest.mark.parametrize(
     'args, reason', [([], 'COMMAND'), (['walk'], "'walk'"), (['-x'], 'COMMAND')]
 )
 def test_what_is_no_command_is_refused_with_the_usage(capsys, args, reason):
-    assert reason in refused(capsys, command_line.main, args)
+    assert reason in ended_with(2, capsys, command_line.main, args)
 
 
 @pytest.mark.parametrize(
@@ -45,12 +35,8 @@ def test_what_is_no_command_is_refused_with_the_usage(capsys, args, reason):
     ],
 )
 def test_help_is_shown(capsys, args, words):
-    with pytest.raises(SystemExit) as ended:
-        command_line.main(args)
-    assert ended.value.code == 0
-    out, err = capsys.readouterr()
-    assert err == ''
-    assert [word for word in words if word not in out] == []
+    shown = ended_with(0, capsys, command_line.main, args)
+    assert [word for word in words if word not in shown] == []
 
 
 @pytest.mark.parametrize(
@@ -74,7 +60,7 @@ def test_help_is_shown(capsys, args, words):
     ],
 )
 def test_wrong_command_lines_are_told(capsys, args, reason):
-    assert reason in refused(capsys, run.main, args)
+    assert reason in ended_with(2, capsys, run.main, args)
 
 
 @pytest.mark.parametrize(

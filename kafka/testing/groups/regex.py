@@ -213,7 +213,7 @@ class Pattern:
 
         False as well after texts with which re could have taken three seconds, this one included.
         """
-        self._left -= self._ways.steps(len(text)) if self._ways.open else self._ways.choices
+        self._left -= self._ways.steps(len(text))
         return self._left >= 0 and bool(self._compiled.fullmatch(text))
 
     def matching(self, texts: Iterable[str]) -> Set[str]:

@@ -146,13 +146,13 @@ def test_what_could_take_long_is_refused_at_once(pattern):
 
 
 @pytest.mark.parametrize(
-    'pattern', ['a*a*a*b', '[a-z]+a[a-z]+(a|b)?c', 'a?' * 15 + 'a' * 240 + 'b']
+    'pattern', ['a*a*a*b', '(a)*(a)*(a)*', '[a-z]+a[a-z]+(a|b)?c', 'a?' * 15 + 'a' * 240 + 'b']
 )
 def test_what_is_not_refused_takes_a_second_at_most(pattern):
     made = Pattern(pattern)
     start = time.process_time()
-    assert not made.matches('a' * LONGEST_NAME)
-    assert time.process_time() - start < 5.0
+    assert not made.matches('a' * (LONGEST_NAME - 1) + '-')
+    assert time.process_time() - start < 1.0
 
 
 def test_nothing_matches_a_text_that_is_too_long():

@@ -70,6 +70,16 @@ def share(*consumers):
 
 
 def test_two_members_share_and_one_takes_over(cluster, protocol):
+    share_and_take_over(cluster, protocol)
+
+
+def test_they_share_where_the_coordinator_waits_between_assignments(protocol):
+    heartbeat = {'group_consumer_heartbeat_interval_ms': HEARTBEAT}
+    with Cluster(version='4.4', topics={'t': 4}, **heartbeat) as made:
+        share_and_take_over(made, protocol)
+
+
+def share_and_take_over(cluster, protocol):
     with member(cluster, protocol) as first:
         share(first)
         with member(cluster, protocol) as second:

@@ -333,13 +333,10 @@ def test_the_work_for_many_partitions_is_bounded():
         for each in same
     ]
     for members in (same, different):
-        took = []
-        for _ in range(3):  # a core that is shared may be slow for a while
-            began = time.process_time()
-            shares = shared(cluster, members)
-            again = shared(cluster, after(members, shares)[1:])
-            took.append(time.process_time() - began)
-        assert min(took) < 0.2
+        began = time.process_time()
+        shares = shared(cluster, members)
+        again = shared(cluster, after(members, shares)[1:])
+        assert time.process_time() - began < 0.2
         check_each_partition_has_one_reader(cluster, members[1:], again)
 
 

@@ -19,7 +19,7 @@ import time
 from typing import Any, Callable, List, Mapping, Optional, Union
 
 from kafka.cluster import ClusterMetadata
-from kafka.errors import KafkaError, KafkaTimeoutError
+from kafka.errors import IllegalStateError, KafkaError, KafkaTimeoutError
 from kafka.metrics.producer_metrics import ProducerMetrics
 from kafka.metrics.reporting import registry_of
 from kafka.net.client import NetworkClient
@@ -233,16 +233,22 @@ class ProducerEngine:
         accumulator = self.accumulator
         if accumulator.is_mine():
             accumulator.check_outside()
-        return self.loop.wait(done, timeout, self.sender.begin)
+        return self.loop.wait(done, timeout, self.sender)
 
     def wait_for_queue(self, topic: str, deadline: float) -> TopicQueue:
         """Return the queue of a topic; block until its partitions are known.
 
-        Arguments: deadline: monotonic seconds. Raises: KafkaTimeoutError.
+        Arguments: deadline: monotonic seconds. Raises: KafkaTimeoutError; IllegalStateError in a
+        turn of the loop, which would wait for itself.
         """
         queue = self.accumulator.topic(topic)
         if not queue.partitions:
             self.accumulator.check_outside()
+            if self.loop.runs_here():
+                raise IllegalStateError(
+                    'send() in a callback or finalizer cannot wait until the partitions of topic %s'
+                    ' are known: call partitions_for() before' % topic
+                )
             self._find(topic, deadline)
             if not queue.partitions:
                 self._take_partitions(topic, queue)

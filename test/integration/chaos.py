@@ -27,7 +27,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from kafka import KafkaProducer
-from kafka.errors import KafkaError, KafkaTimeoutError
+from kafka.errors import IllegalStateError, KafkaError, KafkaTimeoutError
 from kafka.protocol.admin.cluster import (
     DescribeQuorumRequest,
     DescribeQuorumRequestPartitionData,
@@ -209,7 +209,10 @@ class IdempotentProgram(Program):
         self.late += 1
         number, self.sent = self.sent, self.sent + 1
         self.futures[number] = None  # in case that this call is interrupted itself
-        self.futures[number] = self.producer.send(self.topic, value_of(number), key_of(number))
+        try:
+            self.futures[number] = self.producer.send(self.topic, value_of(number), key_of(number))
+        except IllegalStateError as error:  # in a turn, and nothing is known of the topic yet
+            self.errors['late send: %s' % type(error).__name__] += 1
 
     def judge(self, logs, told):
         """Return the judgement."""

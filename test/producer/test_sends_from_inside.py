@@ -138,6 +138,19 @@ def test_what_would_wait_for_itself_is_refused_at_once(producer, call):
     assert waits.get(LONG).offset == 1
 
 
+def test_a_callback_cannot_wait_for_the_partitions_of_a_topic(producer):
+    refused = []
+
+    def send(metadata):
+        with pytest.raises(IllegalStateError, match=r'partitions of topic u are known') as raised:
+            producer.send('u', b'v')
+        refused.append(raised.value)
+
+    producer.send('t', b'v').add_callback(send).get(LONG)
+    producer.flush(LONG)
+    assert len(refused) == 1
+
+
 def test_what_is_sent_from_inside_never_waits_for_memory(cluster):
     with contextlib.ExitStack() as ending:
         producer = KafkaProducer(

@@ -63,24 +63,24 @@ class Marks:
     @contextlib.contextmanager
     def placed(self) -> Iterator[None]:
         """Take the times while this lasts."""
-        write, receive = Transport.write, Transport.receive
+        write, receive = Transport.write, Transport.receive_into
 
-        def marked_write(transport: Any, buffers: Any) -> None:
+        def marked_write(transport: Any, buffers: Any, noted: Any = None) -> None:
             self.begun = now()
-            write(transport, buffers)
+            write(transport, buffers, noted)
             self.sent = now()
 
-        def marked_receive(transport: Any) -> Any:
+        def marked_receive(transport: Any, received: Any) -> None:
             self.came = now()
-            return receive(transport)
+            receive(transport, received)
 
         Transport.write = marked_write  # type: ignore[method-assign]
-        Transport.receive = marked_receive  # type: ignore[method-assign]
+        Transport.receive_into = marked_receive  # type: ignore[method-assign]
         try:
             yield
         finally:
             Transport.write = write  # type: ignore[method-assign]
-            Transport.receive = receive  # type: ignore[method-assign]
+            Transport.receive_into = receive  # type: ignore[method-assign]
 
 
 @contextlib.contextmanager

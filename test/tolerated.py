@@ -9,6 +9,7 @@ LONG_FILES: dict[str, str] = {}
 LONG_FUNCTIONS: dict[str, str] = {
     'kafka/record/batch_decoder.py: _full_strides': 'run for each record: each call inside costs',
     'kafka/producer/record_accumulator.py: RecordAccumulator.append': 'as KafkaProducer.send',
+    'kafka/producer/single_batch_path.py: SingleBatchPath.try_to_send': 'as KafkaProducer.send',
     'kafka/producer/kafka.py: KafkaProducer.send': 'made for each record: each call inside costs',
 }
 MANY_METHODS: dict[str, str] = {
@@ -69,6 +70,7 @@ BROAD_EXCEPTS: dict[str, str] = {
     'kafka/testing/waiting.py: _Waiter.try_once': 'who touched the key is not to blame',
     'kafka/producer/sender.py: Sender.look': 'logged: a mistake must not end all sending',
     'kafka/producer/sender.py: Sender.begin': 'logged: a fault must not end all sending',
+    'kafka/producer/sender.py: Sender.mend': 'logged: a fault must not end all sending',
     'kafka/producer/sender.py: Sender._send_unanswered': 'becomes the outcome',
     'kafka/producer/in_flight_batches.py: InFlightBatches.on_response': 'logged: no batch is lost',
     'kafka/producer/in_flight_batches.py: InFlightBatches.on_stored': 'logged: no batch is lost',

@@ -211,7 +211,12 @@ class PreparedRequest(Protocol):
 
 
 class PreparedResponse(Protocol):
-    """Receives the outcome of a PreparedRequest."""
+    """Receives the outcome of a PreparedRequest.
+
+    Attributes: found: the result that submit_made() returns, from when the response is read.
+    """
+
+    found: Any
 
     def sent(self) -> Any:
         """The request was written to the socket."""
@@ -279,6 +284,13 @@ class NodeConnection:
         self._pump_timer: Optional[Timer] = None
         # The prepared request whose response is next, if it may be recognized by its bytes.
         self._made: Optional[Tuple[PreparedRequest, int, PreparedResponse]] = None
+        # The response that submit_made() has neither read nor added to those in flight; the number
+        # and size of its request, and how many bytes were sent at once; whether that was completed;
+        # what was received and is not handled yet: see Transport.receive_into().
+        self._submitting: Optional[PreparedResponse] = None
+        self._submitted: Tuple[int, int, List[int]] = 0, 0, []
+        self._is_written = False
+        self._received: Optional[List[Optional[bytes]]] = None
         self._deadline = Alarm(loop, self._look_at_deadlines)  # one timer for all requests
         self._idle_timer: Optional[Timer] = None
         self._renewal_timer: Optional[Timer] = None
@@ -527,41 +539,94 @@ class NodeConnection:
         assert session is not None
         correlation_id = session.number()
         frame = template.encode(correlation_id, records)
+        noted: List[int] = []
+        self._is_written, self._submitted = False, (correlation_id, len(frame), noted)
+        self._submitting = answer
         error: Optional[KafkaConnectionError] = None
         try:
-            transport.write((frame,))
+            if transport.descriptor is None:
+                transport.write((frame,))
+            else:
+                transport.write((frame,), noted)
+            self._is_written = True
         except KafkaConnectionError as broken:
             error = broken
         now = loop.time()
         data: Optional[bytes] = None
         found: Any = None
-        try:
-            # Do the remaining work of the caller while the broker handles the request.
-            answer.sent()
-            until = min(until, now + timeout)
-            if error is None and transport.descriptor is not None and now < until:
-                if loop.is_only(transport, until):
-                    data = transport.receive()
-                    found = template.read(data or b'', correlation_id)
-        finally:
-            if found is None:
-                session.expect(correlation_id, template.request, template.version)
-                self._made = template, correlation_id, answer
-                self._slept = now - self.last_used >= IDLE_LONG
-                self.last_used = now
-                self._in_flight.append(
-                    InFlightRequest(template.request, answer, now + timeout, timeout)
-                )
-                transport.expecting = True
-                self._deadline.set(now + timeout)
+        # Do the remaining work of the caller while the broker handles the request.
+        answer.sent()
+        if until > now + timeout:
+            until = now + timeout
+        if error is None and transport.descriptor is not None and now < until:
+            if loop.is_only(transport, until):
+                received: List[Optional[bytes]] = []
+                self._received = received
+                transport.receive_into(received)
+                data = received[0]
+                answer.found = found = template.read(data or b'', correlation_id)
         if found is not None:
+            self._submitting = self._received = None
             self._slept = False
             self.last_used = loop.time()
-        elif error is not None:
-            self._lose(error)
+            return found
+        self._expect_made(template, correlation_id, answer, now, timeout)
+        if error is not None:
+            loop.call_soon(self._broke, transport, error)
         elif data is not None:
-            self._arrived(data)
-        return found
+            loop.call_soon(self._take_received)
+        self._submitting = None
+        return None
+
+    @property
+    def may_sleep(self) -> bool:
+        """Whether submit_made() can wait for the response: not with TLS, which buffers bytes."""
+        return self._transport is not None and self._transport.descriptor is not None
+
+    def _expect_made(
+        self,
+        template: PreparedRequest,
+        correlation_id: int,
+        answer: PreparedResponse,
+        now: float,
+        timeout: float,
+    ) -> None:
+        """Add a prepared request to those in flight; it is the only one. May be repeated."""
+        session_of(self).expect(correlation_id, template.request, template.version)
+        self._made = template, correlation_id, answer
+        self._slept = now - self.last_used >= IDLE_LONG
+        self.last_used = now
+        self._in_flight.clear()
+        self._in_flight.append(InFlightRequest(template.request, answer, now + timeout, timeout))
+        self._transport.expecting = True
+        self._deadline.set(now + timeout)
+
+    def is_submitting(self, answer: PreparedResponse) -> bool:
+        """Return True if an exception has ended submit_made() when it was half done."""
+        return self._submitting is answer
+
+    def resume_made(self, template: PreparedRequest, timeout: float) -> bool:
+        """Complete a submit_made() that an exception has ended, in a later turn.
+
+        If the request was written it is in flight then, as any other. Returns: False if it was not,
+        or only a part of it: the connection is closed then, and the answer is not called.
+        """
+        answer, (correlation_id, size, noted) = self._submitting, self._submitted
+        is_written = self._is_written or noted == [size]
+        if answer is None or not is_written or self.session is None:
+            self._in_flight.clear()
+            self._lose(KafkaConnectionError('an exception was raised in the thread that used it'))
+            self._submitting = None
+            return False
+        self._expect_made(template, correlation_id, answer, self._loop.time(), timeout)
+        self._take_received()
+        self._submitting = None
+        return True
+
+    def _take_received(self) -> None:
+        received, self._received = self._received, None
+        if received and received[0] is not None:
+            self._arrived(received[0])
 
     def _take_made(self, made: Tuple[PreparedRequest, int, PreparedResponse], data: bytes) -> bool:
         """Handle received bytes if they are the response to a prepared request.
@@ -676,6 +741,8 @@ class NodeConnection:
             self._lose(error)
 
     def _arrived(self, data: bytes) -> None:
+        if self._received is not None:
+            self._take_received()  # these came before
         session, transport = self.session, self._transport
         made, self._made = self._made, None
         if session is None or (made is not None and self._take_made(made, data)):
@@ -825,7 +892,7 @@ class NodeConnection:
         if self.is_ready:
             self._move(ConnectionState.DISCONNECTED)
         transport, self._transport, self.session = self._transport, None, None
-        self._made = None
+        self._made = self._received = None
         self._deadline.cancel()
         for timer in (self._idle_timer, self._renewal_timer):
             if timer is not None:

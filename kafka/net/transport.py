@@ -34,6 +34,8 @@ Bytes = Union[bytes, bytearray, memoryview]
 
 #: Bytes per read. malloc() would map and unmap memory for each read of 128 KiB or more.
 READ_BYTES = 120 * 1024
+_READ_BYTES = (READ_BYTES,)
+_NOTHING = (None,)
 #: Maximum number of buffers per sendmsg(). POSIX guarantees 16, all common systems allow 1024.
 MAX_PIECES = 512
 
@@ -120,17 +122,23 @@ class Transport:
 
     # ------------------------------------------------------------ out
 
-    def write(self, buffers: Sequence[Bytes]) -> None:
+    def write(self, buffers: Sequence[Bytes], noted: Optional[List[int]] = None) -> None:
         """Send as much as the socket buffer takes now, and the rest when the socket is writable.
 
-        Raises KafkaConnectionError if the connection has ended.
+        Arguments: noted: gets the number of bytes that are sent now, in the same step of C code:
+        also an exception that ends this call leaves no doubt. Only with one buffer. Raises
+        KafkaConnectionError if the connection has ended.
         """
         if self._broken is not None or self.is_closed:
             self._check()
         if len(buffers) == 1 and not self._unsent:
             (piece,) = buffers
             try:
-                sent = self._sock.send(piece)
+                if noted is None:
+                    sent = self._sock.send(piece)
+                else:
+                    noted[:] = map(self._sock.send, buffers)
+                    sent = noted[0]
             except (BlockingIOError, InterruptedError):
                 sent = 0
             except OSError as error:
@@ -217,6 +225,16 @@ class Transport:
         self._check()
         self._on_data, self._on_broken = on_data, on_broken
         self._want(self._events | READ)
+
+    def receive_into(self, received: List[Optional[bytes]]) -> None:
+        """Put what receive() returns into a list, in the same step of C code; see write()."""
+        try:
+            received[:] = map(self._sock.recv, _READ_BYTES)
+        except (BlockingIOError, InterruptedError):
+            received[:] = _NOTHING
+        except OSError as error:
+            received[:] = _NOTHING
+            self._break(error)
 
     def receive(self) -> Optional[bytes]:
         """Return the received bytes, b'' at the end of the stream, without calling the listener.

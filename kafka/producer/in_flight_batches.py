@@ -133,9 +133,18 @@ class InFlightBatches:
     # ------------------------------------------------------------ responses
 
     def on_stored(
-        self, node: int, sent_at: float, now: float, batch: ProducerBatch, stored: Stored
+        self,
+        node: int,
+        sent_at: float,
+        now: float,
+        batch: ProducerBatch,
+        stored: Stored,
+        raises: bool = False,
     ) -> None:
-        """Handle a successful response to a request with one batch."""
+        """Handle a successful response to a request with one batch.
+
+        Arguments: raises: raise an exception to the caller, who then calls restore_stored().
+        """
         self.requests[node] -= 1
         self.batches.pop(batch, None)
         try:
@@ -155,9 +164,41 @@ class InFlightBatches:
                 )
                 self._apply(batch, self._state.on_produced(batch, answer), answer, now)
         except Exception as fault:
+            if raises:
+                raise
             self._not_understood(node, [batch], fault)
         if self._accumulator.has_work:
             self._poke()
+
+    def restore_stored(self, node: int, batch: ProducerBatch, stored: Stored) -> None:
+        """Complete on_stored() of the only request to a node after an exception in it."""
+        self.requests[node] = 0
+        self.batches.pop(batch, None)
+        if batch.state is not BatchState.IN_FLIGHT:
+            return  # recover() does the rest
+        if self._state.restore(batch):
+            now = self._loop.time()
+            self.requests[node] = 1
+            self.on_stored(node, now, now, batch, stored)
+        else:
+            batch.succeed(*stored)
+            self._accumulator.finish(batch)
+
+    def restore_sent(self, node: int, batch: ProducerBatch, now: float) -> None:
+        """Complete launch() of the only request to a node after an exception in it."""
+        self.requests[node] = 1
+        if batch.state is BatchState.CLOSED:
+            self.launch(batch, now)
+        batch.attempts = batch.attempts or 1
+        batch.last_sent_at = now
+        self.batches[batch] = None
+
+    def restore_lost(self, node: int, batch: ProducerBatch) -> None:
+        """Queue a batch again whose request, the only one to a node, was interrupted."""
+        self.requests[node] = 0
+        self.batches.pop(batch, None)
+        error = KafkaConnectionError('an exception was raised in the thread that sent it')
+        self._take_none([batch], error, self._loop.time())
 
     def on_response(
         self,
@@ -390,6 +431,7 @@ class InFlightBatches:
             if batch in self.batches:
                 continue
             if batch.state is BatchState.CLOSED:
+                self._state.restore(batch)
                 if batch.base_sequence >= 0:  # it is numbered, and keeps its number
                     self._state.on_lost(batch, KafkaConnectionError('it was not sent'))
                 self._accumulator.put_back(batch)

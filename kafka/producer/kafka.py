@@ -163,6 +163,7 @@ class KafkaProducer:
         try:
             self._find_release(network)
             self._engine = ProducerEngine(network, config)
+            self._largest_record = self._engine.largest_record
             self._accumulator = self._engine.accumulator
             _accumulators.add(self._accumulator)
             self._engine.begin()
@@ -329,6 +330,9 @@ class KafkaProducer:
                 except RuntimeError:  # another thread has the lock: see try_lock()
                     if is_held:
                         raise
+                if key is None or type(key) is bytes:
+                    if OVERHEAD + size + len(key or b'') <= self._largest_record:
+                        return self._begin_batch(queue, value, key)
         return self._send(topic, value, key, headers, partition, timestamp_ms)
 
     def send_and_forget(self, topic: Any, value: Any, key: Any = None) -> None:
@@ -383,12 +387,6 @@ class KafkaProducer:
     ) -> FutureRecordMetadata:
         """Send a record that the fast path cannot append to an open batch."""
         deadline = time.monotonic() + self._max_block
-        if headers is None and partition is None and timestamp_ms is None:
-            if type(value) is bytes and (key is None or type(key) is bytes):
-                queue = self._accumulator.fast.get(topic)
-                size = OVERHEAD + len(value) + len(key or b'')
-                if queue is not None and size <= self._engine.largest_record:
-                    return self._begin_batch(queue, value, key, deadline)
         if type(headers) is int:  # the fourth argument was the partition up to 1.4.3
             if partition is not None:
                 timestamp_ms = partition
@@ -408,23 +406,22 @@ class KafkaProducer:
         return future
 
     def _begin_batch(
-        self, queue: TopicQueue, value: bytes, key: Optional[bytes], deadline: float
+        self, queue: TopicQueue, value: bytes, key: Optional[bytes]
     ) -> FutureRecordMetadata:
         """Put a record that needs no preparation into a batch, usually a new one."""
         partition = None if key is None else queue.by_key[key].topic_partition.partition
-        accumulator = self._accumulator
-        now = deadline - self._max_block
+        accumulator, now = self._accumulator, _now()
         try:
-            placed = accumulator.append(queue, partition, key, value, (), None, time.time(), now)
+            placed = accumulator.append(queue, partition, key, value, (), None, _wall(), now)
         except BaseException:
             accumulator.settle()
             raise
         if isinstance(placed, Ticket):
             placed = self._engine.append_waiting(
                 lambda now, ticket: accumulator.append(
-                    queue, partition, key, value, (), None, time.time(), now, ticket
+                    queue, partition, key, value, (), None, _wall(), now, ticket
                 ),
-                deadline,
+                now + self._max_block,
                 placed,
             )
         batch, index = placed
@@ -514,7 +511,7 @@ class KafkaProducer:
                 lambda now, ticket: accumulator.open_box(found, time.time(), now, ticket), deadline
             )
         except LockBusyError:
-            self._begin_batch(found, value, None, deadline).add_errback(_log_forgotten, topic)
+            self._begin_batch(found, value, None).add_errback(_log_forgotten, topic)
             return
         found.put_in_box(value)
         if not found.is_watched:

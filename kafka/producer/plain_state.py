@@ -33,6 +33,7 @@ class PlainState:
     is_fatal = False
     is_ending = False
     refuses_send = False
+    needs_identity = False
     produce_versions = ALL_VERSIONS
 
     def check_send(self) -> None:
@@ -44,6 +45,10 @@ class PlainState:
 
     def stamp(self, batch: Batch) -> None:
         """Do nothing: the batches have no sequence numbers."""
+
+    def restore(self, batch: Batch) -> bool:
+        """Return False: the batch has no sequence number."""
+        return False
 
     def take_unsent_error(self) -> Optional[KafkaError]:
         """Return None: no batch has to fail."""

@@ -96,22 +96,22 @@ class ProducerBatch:
         room: its limit in bytes, record headers included.
         wait: blocks until a condition holds, for futures: (condition, seconds) -> bool.
 
-    Attributes: state; is_done; record_count; attempts: how often it was sent; not_before: monotonic
-    seconds, end of the back-off; last_error: of the last failed attempt; reserved: bytes of
-    buffer_memory that it holds; encoded; pieces: the batches that have replaced it, as (index of
-    the first record, batch); is_unasked: whether some of its records have no future.
+    Attributes: state; is_done; calls: the pending callbacks; record_count; attempts: how often it
+    was sent; not_before: monotonic seconds, end of the back-off; last_error: of the last failed
+    attempt; reserved: bytes of buffer_memory that it holds; encoded; pieces: the batches that have
+    replaced it, as (index of the first record, batch); is_unasked: whether some of its records have
+    no future.
     """
 
     __slots__ = (
-        '_calls',
         '_error',
         '_parent',
-        'pieces_left',
         '_record_errors',
         '_wait',
         'attempts',
         'base_offset',
         'base_sequence',
+        'calls',
         'created_at',
         'encoded',
         'has_columns',
@@ -128,6 +128,7 @@ class ProducerBatch:
         'not_before',
         'number',
         'pieces',
+        'pieces_left',
         'producer_epoch',
         'producer_id',
         'put',
@@ -189,7 +190,7 @@ class ProducerBatch:
         self._parent: Optional[ProducerBatch] = None
         self._error: Optional[KafkaError] = None
         self._record_errors: Mapping[int, KafkaError] = {}
-        self._calls: List[Call] = []
+        self.calls: List[Call] = []
 
     def __repr__(self) -> str:
         return '<ProducerBatch %s %s, %d records%s>' % (
@@ -413,7 +414,7 @@ class ProducerBatch:
             self.values = []
         with contextlib.suppress(IndexError):  # no more, or add_call() took the last back
             # Atomic: an exception neither loses a callback nor lets it be called twice.
-            batch._calls.extend(map(self._calls.pop, repeat(0)))
+            batch.calls.extend(map(self.calls.pop, repeat(0)))
 
     def _stand_aside(self, pieces: List[Tuple[int, ProducerBatch]]) -> None:
         if BatchState.SPLIT not in TRANSITIONS[self.state]:
@@ -474,10 +475,11 @@ class ProducerBatch:
         """Note that it is stored, and call the callbacks."""
         if self.state is not BatchState.IN_FLIGHT:
             self.move(BatchState.DONE)
-        self.state = BatchState.DONE
+        # Before the state: an exception that comes between them leaves no outcome without offset.
         self.base_offset = base_offset
         self.log_append_time = log_append_time
         self.log_start_offset = log_start_offset
+        self.state = BatchState.DONE
         self.finish_futures()
 
     def fail(self, error: KafkaError, record_errors: Optional[Mapping[int, Any]] = None) -> None:
@@ -498,20 +500,20 @@ class ProducerBatch:
         self.put = self.values.append
         self.keys = self.headers = self.encoded = self.records = None
         self.is_done = True
-        if self._calls or self._parent is not None:
+        if self.calls or self._parent is not None:
             self._tell(self._taken_calls())
 
     def _taken_calls(self) -> Iterator[Call]:
         """Remove and yield the pending callbacks one by one, so that each runs once."""
-        while self._calls:
+        while self.calls:
             try:
-                yield self._calls.pop(0)
+                yield self.calls.pop(0)
             except IndexError:  # add_call() took the last back
                 return
 
     def complete(self) -> None:
         """Call the callbacks of an outcome if an exception has prevented that."""
-        if not self.is_done:
+        if not self.is_done or self.calls:
             self.finish_futures()
 
     def _tell(self, calls: Iterable[Call]) -> None:
@@ -534,11 +536,11 @@ class ProducerBatch:
                 # Without a lock: a finalizer could run in a thread that holds it. The outcome is
                 # set before the callbacks are taken: if it arrives meanwhile, one of the two
                 # threads removes the entry.
-                batch._calls.append(entry)
+                batch.calls.append(entry)
                 if not batch.is_done and not batch.pieces:
                     return True
                 try:
-                    batch._calls.remove(entry)
+                    batch.calls.remove(entry)
                 except ValueError:
                     return True
             batch, _ = future._place()
@@ -546,7 +548,7 @@ class ProducerBatch:
 
     def abandon(self, error: KafkaError) -> None:
         """Fail without callbacks, which belong to the parent; called in the child of a fork."""
-        self._calls = []
+        self.calls = []
         self._error = error
         self.is_done = True
 

@@ -308,7 +308,17 @@ class RecordAccumulator:
                             placed = found
                         else:
                             index = len(found.values)
-                            self._put(found, index, key, value, headers, timestamp, wall, size)
+                            if found.has_columns:
+                                found.cut(index)
+                            if key is not None:
+                                found.set_key(index, key)
+                            if headers:
+                                found.set_headers(index, headers)
+                            self._set_time(found, index, timestamp, wall)
+                            found.room -= size
+                            # The value last, as everywhere: after an exception before this, cut()
+                            # removes the rest.
+                            found.values.append(value)
                             if found.room <= 0:
                                 self._close(topic, queue, True)
                             elif partition is None:
@@ -326,28 +336,6 @@ class RecordAccumulator:
             self._wake()
             self._woken_at = looks
         return placed
-
-    def _put(
-        self,
-        batch: ProducerBatch,
-        index: int,
-        key: Optional[bytes],
-        value: Optional[bytes],
-        headers: Headers,
-        timestamp: Optional[int],
-        wall: float,
-        size: int,
-    ) -> None:
-        if batch.has_columns:
-            batch.cut(index)
-        if key is not None:
-            batch.set_key(index, key)
-        if headers:
-            batch.set_headers(index, headers)
-        self._set_time(batch, index, timestamp, wall)
-        batch.room -= size
-        # The value last, as everywhere: after an exception before this, cut() removes the rest.
-        batch.values.append(value)
 
     def needs_batch(self, topic: TopicQueue, partition: int, size: int) -> bool:
         """Return True if a record of this size needs a new batch in a partition."""
@@ -981,10 +969,13 @@ class RecordAccumulator:
         """Take the open batch of a queue, as take(), if it is the only batch and does not linger.
 
         As with ready(), later records wake the sender again. Returns None if it is not the only
-        one, or if another thread does not release the lock.
+        one, or if another thread has the lock.
         """
+        is_held = True
         try:
-            with self._soon:
+            with self.entry as is_held:
+                if not is_held:
+                    return None
                 if self.is_changing or self.waiting_deferred:
                     self._settle()
                 batch = queue.open
@@ -1007,7 +998,9 @@ class RecordAccumulator:
                 self._held[batch] = True
                 self.is_changing = False
                 return batch
-        except LockBusyError:
+        except RuntimeError:  # another thread has the lock: see try_lock()
+            if is_held:
+                raise
             return None
 
     def peek(self, queue: PartitionQueue) -> Optional[ProducerBatch]:
@@ -1047,10 +1040,7 @@ class RecordAccumulator:
         """
         try:
             with self._soon:
-                # _begin() inline: one call less for each send().get().
-                if self.is_changing or self.waiting_deferred:
-                    self._settle()
-                self.is_changing = True
+                self._begin()
                 change(batch)
                 self.is_changing = False
         except LockBusyError:
@@ -1108,7 +1098,15 @@ class RecordAccumulator:
 
         Does nothing for one that was removed before.
         """
-        self._change_soon(self._finish, batch)
+        try:  # inlined _change_soon(): for each send().get()
+            with self._soon:
+                if self.is_changing or self.waiting_deferred:
+                    self._settle()
+                self.is_changing = True
+                self._finish(batch)
+                self.is_changing = False
+        except LockBusyError:
+            self.waiting_deferred.append(partial(self._finish, batch))
 
     def _finish(self, batch: ProducerBatch) -> None:
         if batch in self._held:

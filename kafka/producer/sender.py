@@ -95,7 +95,7 @@ class Sender:
             self.poke,
         )
         self._versions = ProduceVersions()
-        self._send_single = SingleBatchPath(
+        self._single = SingleBatchPath(
             loop,
             pool,
             accumulator,
@@ -104,7 +104,7 @@ class Sender:
             self._in_flight,
             self._versions,
             self._alarm,
-        ).try_to_send
+        )
         # The tasks that connect to nodes.
         self._connecting: Dict[int, Task[Any]] = {}
         self._stalls = Stalls(settings.availability_timeout)
@@ -150,7 +150,7 @@ class Sender:
         if self._loop.take_only(self.look):
             self._is_poked = False
             try:
-                was_sent = self._send_single(self._loop.time(), until)
+                was_sent = self._single.try_to_send(self._loop.time(), until)
             except Exception:  # as in look(): not an error of the caller
                 log.exception('the sender failed, and tries again')
                 self._in_flight.recover()
@@ -160,6 +160,23 @@ class Sender:
         elif self._accumulator.has_work:
             # Ctrl-C may have come between the append of a record and the wake-up.
             self.look()
+
+    def attempt(self, until: float) -> None:
+        """Send a single batch where asynchronous exceptions may be raised: see FirstCall."""
+        if self._loop.take_only(self.look):
+            self._is_poked = False
+            if not self._single.try_to_send(self._loop.time(), until, True):
+                self.poke()
+
+    def mend(self) -> None:
+        """Repair what an interrupted attempt has left half done."""
+        try:
+            self._single.mend()
+        except Exception:  # as in look()
+            log.exception('the sender could not repair what an exception had ended, and goes on')
+            self._in_flight.recover()
+        self._is_poked = False
+        self.poke()
 
     def look(self) -> None:
         """Send the batches that may be sent, and schedule the next pass."""

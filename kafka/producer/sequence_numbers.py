@@ -161,13 +161,13 @@ class _Partition:
 
     def restart(self, identity: Identity) -> None:
         """Restart the numbers at 0 under an identity."""
-        self.identity = identity
         self.next_sequence = 0
         self.last_acknowledged = -1
         self.last_offset = -1
         self.unresolved = False
         self.renumbers = False
         self.raises = False
+        self.identity = identity  # last: a restart that an exception has ended is made again
 
     @property
     def follows(self) -> int:
@@ -324,6 +324,28 @@ class Sequences:
         partition.next_sequence = advance(numbered.base, numbered.count)
         self._numbered[id(batch)] = numbered
         batch.restamp(*partition.identity, numbered.base, self._is_transactional)
+
+    def restore(self, batch: Batch) -> bool:
+        """Complete the number of a batch if an exception ended its stamp() or on_stored().
+
+        Returns: False if it has no number: stamp() had not begun, or on_stored() was done. Else it
+        counts as sent, without a response. May be called again.
+        """
+        partition = self._partitions.get(batch.topic_partition)
+        for numbered in partition.outstanding if partition is not None else ():
+            if numbered.batch is batch:
+                break
+        else:
+            self._numbered.pop(id(batch), None)
+            return False
+        assert partition is not None
+        numbered.is_on_wire = True
+        if numbered is partition.outstanding[-1]:
+            partition.batches = numbered.place + 1
+            partition.next_sequence = advance(numbered.base, numbered.count)
+        self._numbered[id(batch)] = numbered
+        batch.restamp(*partition.identity, numbered.base, self._is_transactional)
+        return True
 
     # ------------------------------------------------------------ outcomes
 

@@ -7,6 +7,12 @@ and the request to that partition is prepared. In all other cases ``try_to_send(
 and :class:`kafka.producer.sender.Sender` sends the batch in the ordinary way. Error responses are
 handled in the ordinary way too. Runs in turns of the loop. benchmarks/one_in_flight.py has the
 figures.
+
+**Attempts.** In a thread that is not the main one an asynchronous exception may be raised between
+any two steps. Such a thread may take the same path, as an attempt, except what ``mend()`` could
+neither complete nor undo: an attempt prepares no request, calls no callbacks, and handles no
+exception, since that belongs to the program. ``mend()`` finds how far it came from the batches that
+the sender has taken, from ``_answer``, and from the connection (``resume_made()``).
 """
 
 from __future__ import annotations
@@ -40,14 +46,16 @@ log = logging.getLogger('kafka.producer.sender')
 class PreparedProduce(NamedTuple):
     """The prepared request to one partition, in the version for its leader.
 
-    session: of the connection; states: cluster.partition_states when it was made, which is another
-    object after each change of the metadata.
+    session: of the connection; may_sleep: whether submit_made() can wait on it; states:
+    cluster.partition_states when it was made, which is another object after each change of the
+    metadata.
     """
 
     template: ProduceTemplate
     node: int
     link: NodeConnection
     session: Session
+    may_sleep: bool
     states: Any
 
 
@@ -77,22 +85,34 @@ class SingleBatchPath:
         self._in_flight = in_flight
         self._versions = versions
         self._alarm = alarm
+        self._answer: Optional[SingleBatchAnswer] = None  # of the request that is being sent
+        self._is_plain = state.kind is ProducerKind.PLAIN
+        self._is_off = (
+            not settings.acks
+            or state.kind is ProducerKind.TRANSACTIONAL
+            or bool(settings.availability_timeout)
+        )
 
-    def try_to_send(self, now: float, until: float) -> bool:
+    def try_to_send(self, now: float, until: float, is_attempt: bool = False) -> bool:
         """Send the only outstanding batch, and block until its response.
 
-        Arguments: until: when to stop blocking, in the time of the loop.
+        Arguments: until: when to stop blocking, in the time of the loop; is_attempt: asynchronous
+        exceptions may be raised in this thread: see the top of the module.
         Returns: False if more is outstanding, or the batch cannot be sent by the fast path.
         """
         accumulator, state, settings = self._accumulator, self._state, self._settings
         in_flight = self._in_flight
         queue = accumulator.alone()
-        if queue is None or not settings.acks or state.kind is ProducerKind.TRANSACTIONAL:
+        if queue is None or self._is_off:
             return False
         prepared: Optional[PreparedProduce] = queue.prepared
-        if prepared is None or prepared.states is not self._pool.cluster.partition_states:
-            prepared = queue.prepared = self._prepare(queue)
-        elif prepared.session is not prepared.link.session:
+        if (
+            prepared is None
+            or prepared.states is not self._pool.cluster.partition_states
+            or prepared.session is not prepared.link.session
+        ):
+            if is_attempt:
+                return False
             prepared = queue.prepared = self._prepare(queue)
         if (
             prepared is None
@@ -100,17 +120,22 @@ class SingleBatchPath:
             or not prepared.link.is_free(now)
         ):
             return False
-        is_plain = state.kind is ProducerKind.PLAIN
-        if settings.availability_timeout or not (is_plain or state.may_send(queue.open)):
+        if is_attempt and (queue.open.calls or state.needs_identity or not prepared.may_sleep):
+            return False
+        is_plain = self._is_plain
+        if not is_plain and not state.may_send(queue.open):
             return False
         batch = accumulator.take_alone(queue)
         if batch is None:
             return False
         if not is_plain:
             state.stamp(batch)
-        if (settings.codec or batch.encode_single() is None) and not in_flight.encode(batch, 2):
-            return True
-        answer = SingleBatchAnswer(self._loop, in_flight, prepared, batch, now)
+        if settings.codec or batch.encode_single() is None:
+            if is_attempt:
+                batch.encode(2, settings.codec, settings.compresslevel)
+            elif not in_flight.encode(batch, 2):
+                return True
+        answer = self._answer = SingleBatchAnswer(self._loop, in_flight, prepared, batch, now)
         stored: Optional[Stored] = None
         late_at = batch.created_at + settings.delivery_timeout
         try:
@@ -121,16 +146,40 @@ class SingleBatchPath:
                 settings.request_timeout,
                 until if until < late_at else late_at,
             )
-        except Exception as error:  # an internal error, not one of the blocked caller
+        except Exception as error:
+            if is_attempt:
+                raise
+            # An internal error, not one of the blocked caller.
             log.exception('a produce request failed')
-            if batch.state is not BatchState.IN_FLIGHT:
-                answer.sent()
-                answer.fail(KafkaError('sending failed: %r' % error))
+            self._fail(answer, batch, error)
         if stored is None:
             self._alarm.set(late_at)
         else:
-            in_flight.on_stored(prepared.node, now, prepared.link.last_used, batch, stored)
+            last_used = prepared.link.last_used
+            in_flight.on_stored(prepared.node, now, last_used, batch, stored, is_attempt)
+        self._answer = None
         return True
+
+    def _fail(self, answer: SingleBatchAnswer, batch: ProducerBatch, error: Exception) -> None:
+        """Handle an internal error in submit_made(): fail the batch unless it may be stored."""
+        if batch.state is BatchState.IN_FLIGHT:
+            answer.mend(self._settings.request_timeout)
+        else:
+            answer.sent()
+            answer.fail(KafkaError('sending failed: %r' % error))
+
+    def mend(self) -> None:
+        """Complete or undo what an exception has left half done in an attempt.
+
+        Called in a turn of the loop, before anything else is done there. May be called again after
+        an exception.
+        """
+        self._accumulator.settle()
+        answer = self._answer
+        if answer is not None:
+            answer.mend(self._settings.request_timeout)
+            self._answer = None
+        self._in_flight.recover()
 
     def _prepare(self, queue: PartitionQueue) -> Optional[PreparedProduce]:
         """Return the request to a partition; None if its leader is not connected, or too old."""
@@ -164,13 +213,13 @@ class SingleBatchPath:
             int(settings.request_timeout * 1000),
             session.client_id,
         )
-        return PreparedProduce(template, leader, link, session, states)
+        return PreparedProduce(template, leader, link, session, link.may_sleep, states)
 
 
 class SingleBatchAnswer:
     """The handler of a response of the fast path that try_to_send() has not read itself."""
 
-    __slots__ = ('_batch', '_in_flight', '_loop', '_prepared', '_sent_at')
+    __slots__ = ('_batch', '_in_flight', '_loop', '_prepared', '_sent_at', 'found')
 
     def __init__(
         self,
@@ -185,6 +234,7 @@ class SingleBatchAnswer:
         self._prepared = prepared
         self._batch = batch
         self._sent_at = sent_at
+        self.found: Optional[Stored] = None
 
     def sent(self) -> None:
         """Note that the batch was sent."""
@@ -205,6 +255,16 @@ class SingleBatchAnswer:
     def fail(self, error: KafkaError) -> None:
         """Handle an error without response, as the sender does, in a later turn."""
         self._later(None, error)
+
+    def mend(self, timeout: float) -> None:
+        """Complete what an exception has ended; send the batch again if that is not possible."""
+        node, link, batch = self._prepared.node, self._prepared.link, self._batch
+        if self.found is not None:
+            self._in_flight.restore_stored(node, batch, self.found)
+        elif link.is_submitting(self):
+            self._in_flight.restore_sent(node, batch, self._sent_at)
+            if not link.resume_made(self._prepared.template, timeout):
+                self._in_flight.restore_lost(node, batch)
 
     def _later(self, response: Optional[ProduceResponse], error: Optional[KafkaError]) -> None:
         prepared = self._prepared

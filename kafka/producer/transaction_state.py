@@ -347,6 +347,15 @@ class TransactionState:
             self._is_started = True
             self._note_opening()
 
+    @property
+    def needs_identity(self) -> bool:
+        """Whether a producer id is required before batches can be sent."""
+        return self.sequences.needs_identity
+
+    def restore(self, batch: Batch) -> bool:
+        """Complete an interrupted stamp() or on_produced(); see Sequences.restore()."""
+        return self.sequences.restore(batch)
+
     def take_unsent_error(self) -> Optional[KafkaError]:
         """Return the error of all batches that may_drop(), or None if no batch has to fail."""
         if self.state is TxnState.ABORTING:

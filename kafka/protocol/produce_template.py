@@ -58,8 +58,7 @@ class ProduceTemplate:
         '_before',
         '_end',
         '_flexible',
-        '_last_length',
-        '_last_size',
+        '_last',
         '_start',
         '_stored_at',
         'request',
@@ -87,7 +86,7 @@ class ProduceTemplate:
         flexible_from = ProduceRequest.flexible_from
         self._flexible = flexible_from is not None and version >= flexible_from
         start, self._end = encode_request(self.request, version, 0, client_id).split(_RECORDS)
-        self._last_length, self._last_size = 0, self._size_of(0)
+        self._last = 0, self._size_of(0)  # in one attribute: a thread that encodes may be ended
         self._start = start[_HEAD.size - 4 : len(start) - len(self._size_of(len(_RECORDS)))]
         data.records = b''
         offset, append_time, start_offset = _MARKS
@@ -116,9 +115,10 @@ class ProduceTemplate:
     def encode(self, correlation_id: int, records: Union[bytes, bytearray]) -> bytes:
         """Return the frame of a request with these records, including its length."""
         length, start, end = len(records), self._start, self._end
-        if length != self._last_length:
-            self._last_length, self._last_size = length, self._size_of(length)
-        size = self._last_size
+        last, size = self._last
+        if length != last:
+            size = self._size_of(length)
+            self._last = length, size
         length += 8 + len(start) + len(size) + len(end)
         return b''.join((_pack(length, 0, self.version, correlation_id), start, size, records, end))
 

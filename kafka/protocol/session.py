@@ -393,9 +393,10 @@ class Session:
     def expect(self, correlation_id: int, request: Message, version: int) -> None:
         """Expect a response, as if send() had encoded the request of the last number().
 
-        Arguments: request: determines how the response is decoded; version: one that the broker
-        supports.
+        It is the only request without a response; the call may be repeated. Arguments: request:
+        determines how the response is decoded; version: one that the broker supports.
         """
+        self._sent.clear()
         self._sent.append(_new(_Sent, (correlation_id, request, version)))
 
     def was_answered(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafka.errors import KafkaConnectionError, KafkaTimeoutError
+from kafka.net.node_connection import ConnectionState
 from kafka.producer.producer_batch import ProducerBatch
 from kafka.protocol.produce_template import ProduceTemplate
 from kafka.structs import TopicPartition
@@ -218,14 +219,43 @@ def test_who_sleeps_wakes_at_the_end_of_the_time(sim):
     assert outcome(sim, answer)[0] == 'failed' and 3.0 <= sim.loop.time() - began < 3.5
 
 
-def test_a_mistake_while_it_sleeps_leaves_the_request_in_flight(sim, monkeypatch):
-    def fail(transport, until):
-        raise OSError('the selector is broken')
+class Ended(Exception):
+    """Ends a call in the middle."""
+
+
+def end(sim, monkeypatch, owner, name):
+    """Send a request, with an exception in place of a call in it; return the answer."""
+
+    def fail(*arguments):
+        raise Ended(name)
 
     answer = Answer()
+    assert not sim.link.is_submitting(answer)
     with monkeypatch.context() as patched:
-        patched.setattr(sim.loop, 'is_only', fail)
-        with pytest.raises(OSError):
+        patched.setattr(owner, name, fail)
+        with pytest.raises(Ended):
             sleep(sim, answer)
-    assert sim.link.in_flight == 1
+    assert sim.link.is_submitting(answer) and not sim.link.in_flight
+    return answer
+
+
+def test_a_request_that_was_ended_while_it_sleeps_is_in_flight_once_it_is_resumed(sim, monkeypatch):
+    answer = end(sim, monkeypatch, sim.loop, 'is_only')
+    assert sim.link.resume_made(template(sim), 5.0) and sim.link.in_flight == 1
+    assert not sim.link.is_submitting(answer)
     assert outcome(sim, answer)[0] in ('taken', 'decoded') and goes_on(sim)
+
+
+def test_a_response_that_was_received_is_taken_when_it_is_resumed(sim, monkeypatch):
+    answer = end(sim, monkeypatch, ProduceTemplate, 'read')
+    assert not answer.outcomes
+    assert sim.link.resume_made(template(sim), 5.0)
+    assert [how for how, _ in answer.outcomes] == ['taken'] and goes_on(sim)
+
+
+def test_a_request_that_was_not_written_closes_the_connection_when_it_is_resumed(sim, monkeypatch):
+    answer = end(sim, monkeypatch, type(sim.link._transport), 'write')
+    assert not sim.link.resume_made(template(sim), 5.0)
+    assert sim.link.state is ConnectionState.DISCONNECTED and not answer.outcomes
+    sim.loop.run(sim.link.ready(), 10)
+    assert goes_on(sim)

@@ -107,15 +107,29 @@ def wait_for_call(loop):
     loop.wait(lambda: came, SOON)
 
 
+class First:
+    """What a thread needs to be done first. Attributes: is_done; is_half_done: not mended yet."""
+
+    is_done = is_half_done = False
+
+    def begin(self, until):
+        self.is_done = True
+
+    def attempt(self, until):
+        self.is_half_done = True
+        until - time.monotonic()
+        self.is_done = True
+        self.is_half_done = False
+
+    def mend(self):
+        self.is_done, self.is_half_done = True, False
+
+
 def wait_for_lazy_call(loop):
     """As a record does that is waited for."""
-    came = []
-
-    def begin(until):
-        came.append(until)
-
     loop.call_lazily(int)
-    loop.wait(lambda: came, SOON, begin)
+    first = First()
+    loop.wait(lambda: first.is_done, SOON, first)
 
 
 CALLS = {
@@ -150,6 +164,41 @@ def test_in_a_worker_thread_others_go_on_at_once(name):
             raiser = in_worker(lambda at=at: raised_at(lambda: CALLS[name](running.loop), at))
             check_goes_on(running, raiser.raised_at)
         assert running.loop.interrupted_by is None
+    finally:
+        running.close()
+
+
+def test_an_attempt_that_was_ended_is_mended_before_anything_else():
+    """In a turn of another thread, and the lock is free meanwhile."""
+    running = Running()
+    loop, order = running.loop, []
+
+    class Ended(First):
+        def attempt(self, until):
+            super().attempt(until)
+            self.is_half_done = True
+            loop.call_soon(order.append, 'a call')
+            raise Interruption
+
+        def mend(self):
+            order.append('mended by %s' % threading.current_thread().name)
+            assert not loop._driver_lock.acquire(False)  # the lock of a turn
+            super().mend()
+
+    def call():
+        loop.call_lazily(int)
+        with pytest.raises(Interruption):
+            loop.wait(lambda: False, SOON, first)
+        return True
+
+    first = Ended()
+    try:
+        assert in_worker(call)
+        until(lambda: len(order) == 2)
+        assert order == ['mended by raised-network-thread', 'a call']
+        assert not first.is_half_done
+        check_goes_on(running, 'attempt')
+        assert loop.interrupted_by is None
     finally:
         running.close()
 

@@ -241,18 +241,18 @@ def test_a_callback_that_is_taken_back_while_another_batch_takes_over_is_kept_on
     future = future_of(batch, 0, -1, 1, -1)
     future.add_callback(told.append)
     future.add_callback(told.append)
-    assert len(batch._calls) == 2
+    assert len(batch.calls) == 2
 
     class Calls(list):
         def pop(self, index):
             entry = super().pop(index)
             if self:
-                other._calls.append(super().pop(index))
+                other.calls.append(super().pop(index))
             return entry
 
-    batch._calls = Calls(batch._calls)
+    batch.calls = Calls(batch.calls)
     batch.stand_for(other, 1)
-    assert not batch._calls and len(other._calls) == 2
+    assert not batch.calls and len(other.calls) == 2
     other.close()
     other.move(BatchState.IN_FLIGHT)
     other.succeed(5)

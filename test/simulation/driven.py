@@ -8,6 +8,8 @@ something is raised, but not always which thread is first.
 
 from __future__ import annotations
 
+import contextlib
+import sys
 import threading
 
 from kafka.net.loop.loop import Loop
@@ -17,6 +19,17 @@ from test.simulation.loop import InMemory, SimTransport
 MOMENT = 0.0005
 #: The same where nobody waits for it.
 PAUSE = 0.05
+
+
+@contextlib.contextmanager
+def untraced():
+    """Raise nothing in a block: it stands for a call of the system, and the broker runs in it."""
+    before = sys.gettrace()
+    sys.settrace(None)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
 
 
 class DrivenTransport(SimTransport):
@@ -36,6 +49,14 @@ class DrivenTransport(SimTransport):
 
     def abandon(self):
         self.close()
+
+    def write(self, buffers, noted=None):
+        with untraced():
+            super().write(buffers, noted)
+
+    def receive_into(self, received):
+        with untraced():
+            super().receive_into(received)
 
 
 class VirtualPoller:
@@ -63,10 +84,11 @@ class VirtualPoller:
 
     def poll(self, seconds):
         end = self._loop.time() + seconds
-        while not self._loop._ready and not self._is_woken:
-            if not self._timers.step(end):
-                self._timers.advance(end - self._loop.time())
-                break
+        with untraced():
+            while not self._loop._ready and not self._is_woken:
+                if not self._timers.step(end):
+                    self._timers.advance(end - self._loop.time())
+                    break
         self._is_woken = False
         return []
 

@@ -39,11 +39,14 @@ class SimTransport:
     def __repr__(self):
         return '<SimTransport to %s:%s>' % self.peername
 
-    def write(self, buffers):
+    def write(self, buffers, noted=None):
         if self.is_closed:
             raise KafkaConnectionError('the connection to %s:%s is closed' % self.peername)
         try:
-            self._sock.sendall(b''.join(bytes(each) for each in buffers))
+            data = b''.join(bytes(each) for each in buffers)
+            self._sock.sendall(data)
+            if noted is not None:
+                noted[:] = [len(data)]
         except OSError as error:
             raise self._broken(error) from error
 
@@ -65,6 +68,9 @@ class SimTransport:
             raise KafkaConnectionError('the connection to %s:%s is closed' % self.peername)
         self._on_data, self._on_broken = on_data, on_broken
         self._look_soon()
+
+    def receive_into(self, received):
+        received[:] = [self.receive()]
 
     def receive(self):
         if self.is_closed or not self._sock.is_ready:

@@ -92,6 +92,7 @@ class SimulatedProducer:
         self.cluster = cluster
         self.options = options
         self.loop = UntracedLoop(cluster) if loop is None else loop
+        self._is_driven = loop is not None  # by the threads that wait
         settings = NetSettings(
             servers=parse_servers(cluster.bootstrap),
             request_timeout=options.request_timeout,
@@ -105,7 +106,7 @@ class SimulatedProducer:
             buffer_memory=options.buffer_memory,
             delivery_timeout=options.delivery_timeout,
         )
-        self.accumulator = RecordAccumulator(limits, self._wake, self.loop.wait)
+        self.accumulator = RecordAccumulator(limits, self._wake, self._wait)
         self.state = TransactionState(
             options.transactional_id, int(options.transaction_timeout * 1000)
         )
@@ -139,7 +140,10 @@ class SimulatedProducer:
         self.sender.start()
 
     def _wake(self):
-        self.loop.call_lazily(self._look)
+        self.loop.call_lazily(self.sender.look if self._is_driven else self._look)
+
+    def _wait(self, done, timeout):
+        return self.loop.wait(done, timeout, self.sender if self._is_driven else None)
 
     def _look(self):
         """Look as a caller does who waits, and gets the turn: what is alone goes the short way."""

@@ -125,6 +125,8 @@ class WorkerRun:
             self._check(worker)
         if not producer.flush(PATIENCE_SECONDS):
             raise Wrong('futures are not resolved: %r' % producer.accumulator)
+        # What an exception has left half done is repaired in the next turn, which may be to come.
+        producer.loop.wait(producer.accumulator.is_empty, PATIENCE_SECONDS)
         check_producer(producer)
         return [worker.acknowledged for worker in workers]
 

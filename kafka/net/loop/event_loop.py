@@ -27,6 +27,22 @@ class Pollable(Protocol):
         """The descriptor of its socket; None if the transport may buffer bytes that were read."""
 
 
+class FirstCall(Protocol):
+    """What a waiting thread needs to be done first, and may do itself; made in an iteration.
+
+    Arguments: until: the deadline of the thread.
+    """
+
+    def begin(self, until: float) -> None:
+        """Do it. Called where asynchronous exceptions are not raised; must not raise."""
+
+    def attempt(self, until: float) -> None:
+        """Do it, or nothing. Called where an asynchronous exception may be raised at any point."""
+
+    def mend(self) -> None:
+        """Repair what an interrupted attempt() has left half done; called as begin() is."""
+
+
 class EventLoop(Protocol):
     """Runs coroutines, and lets threads wait for them. Times are those of time(), in seconds."""
 
@@ -56,8 +72,13 @@ class EventLoop(Protocol):
     def run(self, coroutine: Coroutine[Any, Any, T], timeout: Optional[float]) -> T:
         """Block until a coroutine is done; return its result or raise its error."""
 
-    def wait(self, done: Any, timeout: Optional[float], begin: Any = None) -> bool:
-        """Block until `done` is true; return False after `timeout` seconds."""
+    def wait(
+        self,
+        done: Callable[[], Any],
+        timeout: Optional[float],
+        first: Optional[FirstCall] = None,
+    ) -> bool:
+        """Block until `done()` is true; return False after `timeout` seconds."""
 
     def close(self, timeout: float = 5.0) -> None:
         """Cancel the coroutines and close the connections."""

@@ -16,9 +16,12 @@ woken to take over the lock.
 **Every other thread** only waits: the background thread does the work, and the waiting thread
 sleeps until the driver finds that its condition holds. An exception raised in the waiting thread
 affects no other thread: the loop holds only a weak reference to it, and a call that it has
-scheduled wakes the driver even if the thread is being ended. In programs patched by gevent or
-eventlet threads are greenlets, which get exceptions only where they wait, so all of them run
-iterations. So does any thread if no background thread can be started.
+scheduled wakes the driver even if the thread is being ended. One thing such a thread may do itself,
+with the driver lock, is its first call (``FirstCall.attempt()``), so that a lone ``send(); get()``
+needs no thread switch there either. If an exception ends that call, ``_attempt`` stays set, and the
+next driver repairs what is half done before anything else (``FirstCall.mend()``). In programs
+patched by gevent or eventlet threads are greenlets, which get exceptions only where they wait, so
+all of them run iterations. So does any thread if no background thread can be started.
 
 **Interrupted.** If an exception is nevertheless raised inside an iteration, in the main thread by
 ``PyThreadState_SetAsyncExc``, the state may be inconsistent. The exception is raised to the caller,
@@ -52,10 +55,11 @@ import threading
 import time
 import types
 import weakref
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Callable, Coroutine, Dict, List, Optional, Tuple, TypeVar
 
 from kafka.errors import IllegalStateError, KafkaTimeoutError
-from kafka.net.loop.event_loop import Pollable
+from kafka.net.loop.event_loop import FirstCall, Pollable
 from kafka.net.loop.executor import Executor, started
 from kafka.net.loop.selector import Poller
 from kafka.net.loop.signals import Interrupts, main_ident
@@ -90,9 +94,7 @@ ONE_ITERATION = 0.01
 
 _getpid = os.getpid
 _AT_ONCE = (False,)
-
-#: A call that a waiting thread wants to be made first in an iteration. Argument: its deadline.
-Begin = Callable[[float], Any]
+_unlock = methodcaller('release')
 
 # The kind of the poll in progress: a thread that schedules a call may have to end it.
 NO_POLL, SHORT_POLL, LONG_POLL = 0, 1, 2
@@ -197,11 +199,13 @@ class Loop:
         self._closed = False
         # Held by the thread that runs iterations: guards tasks, timers and the state of coroutines.
         self._driver_lock = threading.Lock()
+        self._locks = (self._driver_lock,)
         self._driver: Optional[int] = None  # the thread that holds it
         self._waiting: List[Entry] = []  # all waiting threads
         self._next_drivers: List[Entry] = []  # the waiting threads that want the driver lock
         self._notified_at = 0.0  # when one of those was woken last
-        self._begin: Optional[Tuple[Begin, float]] = None  # first call for the background thread
+        self._first: Optional[Tuple[FirstCall, float]] = None  # for the background thread
+        self._attempt: Optional[FirstCall] = None  # made now; if the lock is free: interrupted
         self._late: Optional[BaseException] = None  # exception that ended the sleep of is_only()
         # Patched by gevent or eventlet: greenlets switch only where they wait.
         self._is_green = not isinstance(threading.get_ident, types.BuiltinFunctionType)
@@ -313,22 +317,26 @@ class Loop:
 
     # ------------------------------------------------------------ waiting
 
-    def wait(self, done: Any, timeout: Optional[float], begin: Optional[Begin] = None) -> bool:
+    def wait(
+        self,
+        done: Callable[[], Any],
+        timeout: Optional[float],
+        first: Optional[FirstCall] = None,
+    ) -> bool:
         """Block until a condition holds; return False if it does not hold after `timeout`.
 
         Arguments:
-            done: a function without arguments, called repeatedly and possibly in other threads; or
-                an object with the attribute ``is_done``. Only the loop may make it true.
+            done: returns whether the condition holds; called repeatedly and possibly in other
+                threads. Only the loop may make it true.
             timeout: seconds; None for no limit. With 0 one iteration is run if no other thread has
                 the driver lock.
-            begin: called with the deadline at the start of the first iteration, in this thread if
-                it gets the driver lock at once; must not raise.
+            first: called with the deadline at the start of the first iteration, in this thread if
+                it gets the driver lock at once.
 
         Raises IllegalStateError in a callback of the loop, which would wait for itself; after
         close(); and in the child of a fork.
         """
-        ask = done if callable(done) else lambda: done.is_done
-        if ask():
+        if done():
             return True
         me = threading.get_ident()
         if self._driver == me:
@@ -339,7 +347,7 @@ class Loop:
             or self.interrupted_by is not None
             or _getpid() != self._pid
         ):
-            if self._is_done(ask):
+            if self._is_done(done):
                 return True
         deadline = math.inf if timeout is None else self.time() + timeout
         # Only the main thread can postpone the signals that would interrupt an iteration.
@@ -348,8 +356,8 @@ class Loop:
             or self._is_green
             or (self._thread is None and not self._has_background())
         ):
-            return self._wait_driving(ask, deadline, begin, me)
-        return self._wait_for_others(ask, deadline, begin)
+            return self._wait_driving(done, deadline, first, me)
+        return self._wait_for_others(done, deadline, first, me)
 
     def run(self, coroutine: Coroutine[Any, Any, T], timeout: Optional[float]) -> T:
         """Run a coroutine from any thread and return its result.
@@ -404,7 +412,7 @@ class Loop:
         self._check_usable()
 
     def _wait_driving(
-        self, done: Callable[[], Any], deadline: float, begin: Optional[Begin], me: int
+        self, done: Callable[[], Any], deadline: float, first: Optional[FirstCall], me: int
     ) -> bool:
         """Run the loop until the condition holds; wait while another thread runs it."""
         has_waited = False
@@ -413,7 +421,7 @@ class Loop:
                 interrupts = Interrupts(self._poller.wake)
                 try:
                     interrupts.begin()
-                    if self._drive(done, deadline, interrupts, begin, me):
+                    if self._drive(done, deadline, interrupts, first, me):
                         return True
                 finally:
                     interrupts.end()
@@ -426,7 +434,7 @@ class Loop:
                     return True
                 if self.time() >= deadline:
                     return False
-                has_waited, begin = True, None
+                has_waited, first = True, None
                 self._wait_for_lock(done, deadline)
         except BaseException:
             if self._driver == me:  # the exception was raised before the lock was released
@@ -443,7 +451,7 @@ class Loop:
         done: Callable[[], Any],
         deadline: float,
         interrupts: Interrupts,
-        begin: Optional[Begin],
+        first: Optional[FirstCall],
         me: int,
     ) -> bool:
         """Run the loop until the condition holds, unless another thread runs it; release the lock.
@@ -459,8 +467,10 @@ class Loop:
             if not held[0]:
                 return False
             self._driver = me
-            if begin is not None and not self._closing:
-                self._run_begin(begin, deadline)
+            if self._attempt is not None:
+                self._mend()
+            if first is not None and not self._closing:
+                self._run_first(first, deadline)
             # Check again: if the last iteration of another thread made it true after the caller's
             # check, nothing would end the poll.
             while not self._closing:
@@ -476,10 +486,10 @@ class Loop:
                 self._release()
         return False
 
-    def _run_begin(self, begin: Begin, until: float) -> None:
-        """Call the `begin` of a waiting thread; raise the exception that ended a sleep in it."""
+    def _run_first(self, first: FirstCall, until: float) -> None:
+        """Make the first call of a waiting thread; raise the exception that ended a sleep in it."""
         try:
-            begin(until)
+            first.begin(until)
         except BaseException as error:
             self._mark_interrupted(error)
             raise
@@ -503,9 +513,13 @@ class Loop:
             discard(self._waiting, entry)
 
     def _wait_for_others(
-        self, done: Callable[[], Any], deadline: float, begin: Optional[Begin]
+        self, done: Callable[[], Any], deadline: float, first: Optional[FirstCall], me: int
     ) -> bool:
         """Sleep until the condition holds; other threads run the loop."""
+        if first is not None and len(self._ready) == 1:
+            self._run_attempt(first, deadline, me)
+            if done():
+                return True
         waiting = WaitingThread(done)
         entry = Entry(waiting)
         try:
@@ -514,10 +528,10 @@ class Loop:
             if left <= 0:
                 self._ready.append((waiting.wake, ()))
                 left = ONE_ITERATION
-            elif begin is None:
+            elif first is None:
                 self._quiet_until = 0.0  # the background thread has to make the lazy calls now
             else:
-                self._begin = begin, deadline
+                self._first = first, deadline
             self._request_run()
             # The condition may have become true before the entry was added.
             while not done():
@@ -540,9 +554,67 @@ class Loop:
         finally:
             discard(self._waiting, entry)
 
+    def _run_attempt(self, first: FirstCall, until: float, me: int) -> None:
+        """Make the first call of this thread here, unless another thread has the driver lock.
+
+        An asynchronous exception may be raised at any point, also where one is handled: so the lock
+        is acquired, and released, together with a note of that, in one step of C code.
+        """
+        held: List[Any] = []
+        late: Optional[BaseException] = None
+        try:
+            held.extend(map(self._driver_lock.acquire, _AT_ONCE))
+            if not held[0]:
+                return
+            if self._attempt is None and not self._next_drivers and not self._closing:
+                self._driver = me
+                self._attempt = first
+                first.attempt(until)
+                self._attempt = None
+                late, self._late = self._late, None
+                timers = self._timers
+                if timers and not timers[0][2].waits:
+                    self._scheduler.next_time()
+                self._next_due = timers[0][0] if timers else math.inf
+            self._driver = None
+            held.extend(map(_unlock, self._locks))
+        except BaseException:
+            try:
+                self._leave(held)
+            finally:  # another exception may have ended that
+                self._leave(held)
+                self._notify_next_driver()
+            raise
+        if self._closing or self._waiting:
+            self._wake_all()  # not _wake_done(): conditions of others are not checked here
+        # Inlined _has_pending().
+        has_pending = self._ready or self.pending > 0 or self._first is not None
+        if has_pending or self._next_drivers or self._next_due < self._sleeps_until:
+            self._notify_next_driver()
+        if late is not None:
+            raise late
+
+    def _leave(self, held: List[Any]) -> None:
+        """Release the driver lock after an interrupted attempt, if it was acquired."""
+        if len(held) == 1 and held[0]:
+            self._polling, self._driver = NO_POLL, None
+            held.extend(map(_unlock, self._locks))
+
+    def _mend(self) -> None:
+        """Repair what an interrupted attempt has left half done; first in an iteration."""
+        first, self._late = self._attempt, None
+        self._scheduler.restore_timers()
+        try:
+            if first is not None:
+                first.mend()
+        except BaseException as error:
+            self._mark_interrupted(error)
+            raise
+        self._attempt = None
+
     def _request_run(self) -> None:
         """Wake the thread that runs the loop, for a thread that only waits."""
-        if self._ready or self._begin is not None:
+        if self._ready or self._first is not None:
             self._notify()
         elif not self._driver_lock.locked():
             self._wake_background()
@@ -564,7 +636,7 @@ class Loop:
             self._wake_all()
             return
         # Inlined _has_pending(): this runs for each record that is waited for.
-        has_pending = self._ready or self.pending > 0 or self._begin is not None
+        has_pending = self._ready or self.pending > 0 or self._first is not None
         if has_pending or self._next_drivers or self._next_due < self._sleeps_until:
             self._notify_next_driver()
         elif self._thread is None:
@@ -588,7 +660,9 @@ class Loop:
             self._wake_background()
 
     def _has_pending(self) -> bool:
-        return bool(self._ready) or self.pending > 0 or self._begin is not None
+        if self._first is not None or self._attempt is not None:
+            return True
+        return bool(self._ready) or self.pending > 0
 
     # ------------------------------------------------------------ one iteration
 
@@ -762,7 +836,8 @@ class Loop:
             is_quiet = now < self._quiet_until and self._lazy
             if self._has_work(now) and (
                 self._iterations == seen
-                or self._begin is not None
+                or self._first is not None
+                or self._attempt is not None
                 or (self._ready and not is_quiet)
             ):
                 if self._driver_lock.acquire(False):
@@ -802,10 +877,12 @@ class Loop:
         self._driver = threading.get_ident()
         try:
             deadline = 0.0  # the first iteration must not block: maybe nothing is pending
+            if self._attempt is not None:
+                self._mend()
             while not self._closing:
-                if self._begin is not None:
-                    (begin, until), self._begin = self._begin, None
-                    self._run_begin(begin, until)
+                if self._first is not None:
+                    (first, until), self._first = self._first, None
+                    self._run_first(first, until)
                     self._wake_done()
                 else:
                     self._run_once(deadline)

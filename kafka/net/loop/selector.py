@@ -7,11 +7,11 @@ patched by gevent or eventlet get the replacements.
 
 from __future__ import annotations
 
-import math
 import os
 import select
 import selectors
 import socket
+from functools import partial
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from kafka.errors import KafkaConnectionError
@@ -40,7 +40,7 @@ class Poller:
     """
 
     def __init__(self, busy_poll: float = 0.0) -> None:
-        self._busy_poll = BusyPoll(busy_poll)
+        self._busy_poll = BusyPoll(busy_poll) if busy_poll else None
         self._selector: Optional[selectors.BaseSelector] = None
         self._epoll: Any = None
         # By descriptor: the callback, and the events it is registered for.
@@ -109,7 +109,9 @@ class Poller:
         if self._epoll is None:
             return [(key.data, events) for key, events in selector.select(seconds)]
         happened = []
-        for descriptor, flags in self._epoll.poll(_rounded(seconds), len(self._calls)):
+        # epoll rounds up to milliseconds, so it does not return early without an event.
+        wait = -1.0 if seconds is None else seconds if seconds > 0 else 0.0
+        for descriptor, flags in self._epoll.poll(wait, len(self._calls)):
             known = self._calls.get(descriptor)
             if known is None:
                 continue
@@ -121,7 +123,7 @@ class Poller:
                 happened.append((on_ready, events & wanted))
         return happened
 
-    def is_only(self, descriptor: int, seconds: Optional[float]) -> bool:
+    def is_only(self, descriptor: int, seconds: float) -> bool:
         """Block like poll(); return True if this socket is readable and no other one is ready.
 
         The next poll() returns the same events. With epoll it may busy-poll before it blocks
@@ -129,7 +131,10 @@ class Poller:
         """
         selector = self._selector or self.open()
         if self._epoll is not None:
-            happened = self._busy_poll.wait(self._epoll.poll, _rounded(seconds), len(self._calls))
+            wait: Callable[[float, int], List[Tuple[int, int]]] = self._epoll.poll
+            if self._busy_poll is not None:
+                wait = partial(self._busy_poll.wait, wait)
+            happened = wait(seconds if seconds > 0 else 0.0, len(self._calls))
             return happened == [(descriptor, _EPOLLIN)]
         return [(key.fd, events) for key, events in selector.select(seconds)] == [
             (descriptor, READ)
@@ -161,14 +166,6 @@ class Poller:
         self._epoll = self._selector = self._sender = self._receiver = None
         self._calls.clear()
         self.sockets = 0
-
-
-def _rounded(seconds: Optional[float]) -> float:
-    """Return seconds for epoll, rounded up to milliseconds, as selectors does.
-
-    Rounded down, epoll would return before the timeout, without an event.
-    """
-    return -1 if seconds is None else math.ceil(seconds * 1e3) * 1e-3 if seconds > 0 else 0
 
 
 def _epoll_of(selector: Any) -> Any:

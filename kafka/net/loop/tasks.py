@@ -478,6 +478,10 @@ class Scheduler:
             heapq.heappop(timers)
         return timers[0][0] if timers else None
 
+    def restore_timers(self) -> None:
+        """Restore the order of the timers after an exception that may have ended call_later()."""
+        heapq.heapify(self.timers)
+
     def run_timers(self, now: float) -> None:
         """Run the timers that are due at a time."""
         timers = self.timers

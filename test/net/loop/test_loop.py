@@ -146,15 +146,6 @@ def test_wait_tells_whether_it_is_done(loop):
     assert loop.wait(lambda: False, 0.01) is False
 
 
-def test_wait_takes_an_object_with_is_done(loop):
-    class Outcome:
-        is_done = False
-
-    outcome = Outcome()
-    loop.call_threadsafe(setattr, outcome, 'is_done', True)
-    assert loop.wait(outcome, 1) is True
-
-
 def test_a_threadsafe_call_needs_nobody_who_waits(loop):
     called = threading.Event()
     loop.call_threadsafe(called.set)

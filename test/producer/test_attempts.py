@@ -1,0 +1,134 @@
+"""Records that a thread other than the main one sends itself, ended by an exception at each point.
+
+What the thread has left half done is completed or undone by the next turn of the loop: each record
+with an outcome has the right one, none is stored twice, also without idempotence, and every thread
+can go on. The broker is an embedded one.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+
+import pytest
+
+from kafka import KafkaProducer
+from kafka.net.loop.loop import Loop
+from kafka.producer.single_batch_path import SingleBatchPath
+from kafka.testing import Cluster
+from test.raising import PACKAGE, Interruption, Raiser, needs_points, points
+from test.stored import stored
+
+SOON = 10
+WITHIN = [PACKAGE + name for name in ('future.py', 'net/', 'producer/', 'protocol/', 'record/')]
+#: Points of a call that are tried, spread over it; all of them in the thorough runs.
+MOST, ALL = 40, 5000
+
+KINDS = {
+    'plain': {'acks': 1, 'enable_idempotence': False},
+    'idempotent': {},
+    'compressed': {'compression_type': 'gzip'},
+    'unmeasured': {'metrics_enabled': False},
+}
+
+
+@pytest.fixture
+def cluster():
+    with Cluster(version='4.4', topics={'t': 1}) as running:
+        yield running
+
+
+def in_worker(function):
+    """Run a function in another thread; return what it returns, once it has ended in time."""
+    found = []
+    thread = threading.Thread(target=lambda: found.append(function()))
+    thread.start()
+    thread.join(3 * SOON)
+    assert not thread.is_alive() and found, 'it stalls, or failed'
+    return found[0]
+
+
+@pytest.fixture
+def attempts(monkeypatch):
+    """How many attempts were 'begun', and how they ended: True if the record was sent.
+
+    Until 'hold_until' the background thread takes up nothing, or until an attempt has ended: a
+    thread that is traced is so slow that the other one would send its record.
+    """
+    ends = Counter()
+    try_to_send, has_work, run_attempt = (
+        SingleBatchPath.try_to_send,
+        Loop._has_work,
+        Loop._run_attempt,
+    )
+
+    def counted(self, now, until, is_attempt=False):
+        ends['begun'] += is_attempt
+        was_sent = try_to_send(self, now, until, is_attempt)
+        ends[was_sent] += is_attempt
+        return was_sent
+
+    def released(self, first, until, me):
+        try:
+            run_attempt(self, first, until, me)
+        finally:
+            ends['hold_until'] = 0
+
+    monkeypatch.setattr(SingleBatchPath, 'try_to_send', counted)
+
+    def has_work_now(self, now):
+        return now >= ends['hold_until'] and has_work(self, now)
+
+    monkeypatch.setattr(Loop, '_has_work', has_work_now)
+    monkeypatch.setattr(Loop, '_run_attempt', released)
+    return ends
+
+
+@needs_points
+@pytest.mark.parametrize('most', [MOST, pytest.param(ALL, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize('kind', KINDS)
+def test_an_exception_at_any_point_of_an_attempt_loses_nothing(cluster, attempts, kind, most):
+    producer = KafkaProducer(bootstrap_servers=cluster.bootstrap, **KINDS[kind])
+    futures = []
+
+    def hit(at):
+        """Send a record and wait for it, with an exception at a point; return the raiser."""
+        raiser = Raiser(at, within=WITHIN)
+        while producer._loop._ready:  # what a record before has left to be done
+            time.sleep(0.001)
+        attempts['hold_until'] = time.monotonic() + 0.5
+        try:
+            with raiser:
+                futures.append((b'%d' % len(futures), producer.send('t', b'%d' % len(futures))))
+                futures[-1][1].get(SOON)
+        except Interruption:
+            pass
+        attempts['hold_until'] = 0
+        return raiser
+
+    def check(where):
+        """Each thread can send, and nothing is left."""
+        for wait in (in_worker, lambda function: function()):
+            value = b'after %d' % len(futures)
+            futures.append((value, wait(lambda value=value: producer.send('t', value))))
+            wait(lambda: futures[-1][1].get(SOON))
+        producer.flush(SOON)
+        assert len(producer) == 0 and producer._loop.interrupted_by is None, where
+        assert not producer._loop._driver_lock.locked() or producer._loop._driver is not None
+
+    with producer:
+        producer.send('t', b'first').get(SOON)
+        in_worker(lambda: hit(None))
+        count = in_worker(lambda: hit(None)).count
+        tried = points(count, most)
+        for at in tried:
+            raiser = in_worker(lambda at=at: hit(at))
+            check(raiser.raised_at)
+    log = stored(cluster, 't')
+    times = Counter(log)
+    for value, future in futures:
+        assert future.is_done and log[future.get(0).offset] == value
+        assert times[value] == 1
+    was_ended = attempts['begun'] - attempts[True] - attempts[False]
+    assert was_ended > len(tried) / 3, attempts  # or next to nothing was tried

@@ -244,17 +244,17 @@ class ProducerEngine:
         queue = self.accumulator.topic(topic)
         if not queue.partitions:
             self.accumulator.check_outside()
-            if self.loop.runs_here():
-                raise IllegalStateError(
-                    'send() in a callback or finalizer cannot wait until the partitions of topic %s'
-                    ' are known: call partitions_for() before' % topic
-                )
             self._find(topic, deadline)
             if not queue.partitions:
                 self._take_partitions(topic, queue)
         return queue
 
     def _find(self, topic: str, deadline: float) -> None:
+        if self.loop.runs_here():
+            raise IllegalStateError(
+                'send() in a callback or finalizer cannot wait until the partitions of topic %s'
+                ' are known: call partitions_for() before' % topic
+            )
         seconds = max(0.001, deadline - time.monotonic())
         try:
             self.loop.run(self.network.wait_for_topic(topic, seconds), seconds + 1.0)

@@ -163,7 +163,6 @@ class KafkaProducer:
         try:
             self._find_release(network)
             self._engine = ProducerEngine(network, config)
-            self._largest_record = self._engine.largest_record
             self._accumulator = self._engine.accumulator
             _accumulators.add(self._accumulator)
             self._engine.begin()
@@ -331,8 +330,7 @@ class KafkaProducer:
                     if is_held:
                         raise
                 if key is None or type(key) is bytes:
-                    if OVERHEAD + size + len(key or b'') <= self._largest_record:
-                        return self._begin_batch(queue, value, key)
+                    return self._begin_batch(queue, value, key)
         return self._send(topic, value, key, headers, partition, timestamp_ms)
 
     def send_and_forget(self, topic: Any, value: Any, key: Any = None) -> None:
@@ -409,6 +407,8 @@ class KafkaProducer:
         self, queue: TopicQueue, value: bytes, key: Optional[bytes]
     ) -> FutureRecordMetadata:
         """Put a record that needs no preparation into a batch, usually a new one."""
+        if OVERHEAD + len(value) + len(key or b'') > self._engine.largest_record:
+            return self._send(queue.topic, value, key, None, None, None)
         partition = None if key is None else queue.by_key[key].topic_partition.partition
         accumulator, now = self._accumulator, _now()
         try:

@@ -72,6 +72,8 @@ _MOST_BOXES = 4
 _MOST_SHRINK = 8
 # Before Python 3.10 an exception may be raised between the body of a with statement and __exit__().
 _MAY_KEEP_LOCK = sys.version_info < (3, 10)
+# The methods that KafkaProducer.send() calls without the lock.
+_SLOW_PATHS = ('_send', '_begin_batch')
 
 
 class AccumulatorConfig(NamedTuple):
@@ -759,9 +761,9 @@ class RecordAccumulator:
             inner, frame = frame, frame.f_back
             if frame.f_locals.get('self') is self:
                 return True
-            # When it calls _send() it has released the lock. KafkaProducer.send() alone may have
-            # a local of this name.
-            if frame.f_code.co_name == 'send' and inner.f_code.co_name != '_send':
+            # When it calls one of those it has released the lock. KafkaProducer.send() alone may
+            # have a local of this name.
+            if frame.f_code.co_name == 'send' and inner.f_code.co_name not in _SLOW_PATHS:
                 if frame.f_locals.get('accumulator') is self:
                     return True
         return False

@@ -237,6 +237,9 @@ class Whole(Quick):
         self._machine, self._accumulator = machine, machine.accumulator
         self._accumulator.fast['t'] = machine.topic
 
+    def _begin_batch(self, queue, value, key):
+        return self._send(queue.topic, value, key, None, None, None)
+
     def _send(self, topic, value, key, *more):
         partition = None if key is None else 0
         return future_of(*self._machine.append(value, partition, key=key), -1, len(value), -1)

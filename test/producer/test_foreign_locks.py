@@ -43,6 +43,9 @@ class Producer(KafkaProducer):
         self._accumulator.fast['t'] = self.topic
         self._max_block = 60.0
 
+    def _begin_batch(self, queue, value, key):
+        return self._send(queue.topic, value, key, None, None, None)
+
     def _send(self, topic, value, key, *more):
         placed = self._accumulator.append(
             self.topic, None, key, value, (), None, time.time(), time.monotonic()

@@ -85,7 +85,7 @@ def test_availability(make):
 @shows('busy_poll_us')
 @pytest.mark.parametrize('microseconds', [0, 5000])
 def test_busy_poll(make, microseconds, monkeypatch):
-    """Who waits asks without sleeping, or does not."""
+    """Who waits asks without sleeping, or sleeps, without the question whether to ask."""
     asked, wait = [], BusyPoll.wait
 
     def noting(poll, ask, seconds, most):
@@ -99,7 +99,7 @@ def test_busy_poll(make, microseconds, monkeypatch):
     producer = make(busy_poll_us=microseconds)
     for _ in range(20):
         producer.send('t', b'v').get(SECONDS)
-    assert asked and (0 in asked) is bool(microseconds)
+    assert (0 in asked) is bool(asked) is bool(microseconds)
 
 
 class Louder:

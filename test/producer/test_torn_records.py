@@ -26,6 +26,9 @@ class Producer(KafkaProducer):
         self._accumulator.fast['t'] = self.topic
         self._max_block = 1.0
 
+    def _begin_batch(self, queue, value, key):
+        return self._send(queue.topic, value, key, None, None, None)
+
     def _send(self, topic, value, key, headers, partition, timestamp_ms):
         return self._accumulator.append(
             self.topic, partition, key, value, headers or (), timestamp_ms, 1000.0, 1.0

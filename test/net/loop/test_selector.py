@@ -63,7 +63,7 @@ def test_is_only_tells_of_one_and_takes_nothing_away(poller, pair):
     assert not poller.is_only(ours.fileno(), 0) and not poller.is_only(ours.fileno(), 0.05)
     assert time.monotonic() - began >= 0.05
     theirs.send(b'x')
-    assert poller.is_only(ours.fileno(), BUSY) and poller.is_only(ours.fileno(), None)
+    assert poller.is_only(ours.fileno(), BUSY) and poller.is_only(ours.fileno(), 0)
     assert not poller.is_only(theirs.fileno(), BUSY)
     assert poller.poll(BUSY) == [(on_ready, READ)]
     poller.modify(ours, READ | WRITE, on_ready)

@@ -601,6 +601,15 @@ class NodeConnection:
         self._transport.expecting = True
         self._deadline.set(now + timeout)
 
+    def end_made(self, answer: PreparedResponse) -> bool:
+        """End a submit_made() that an exception has ended; return False if bytes were sent."""
+        if not self.is_submitting(answer):
+            return True
+        if answer.found is None and (self._is_written or self._submitted[2]):
+            return False
+        self._submitting = self._received = None
+        return True
+
     def is_submitting(self, answer: PreparedResponse) -> bool:
         """Return True if an exception has ended submit_made() when it was half done."""
         return self._submitting is answer

@@ -36,6 +36,7 @@ Bytes = Union[bytes, bytearray, memoryview]
 READ_BYTES = 120 * 1024
 _READ_BYTES = (READ_BYTES,)
 _NOTHING = (None,)
+_NO_BYTES = (0,)
 #: Maximum number of buffers per sendmsg(). POSIX guarantees 16, all common systems allow 1024.
 MAX_PIECES = 512
 
@@ -133,16 +134,18 @@ class Transport:
             self._check()
         if len(buffers) == 1 and not self._unsent:
             (piece,) = buffers
+            if noted is None:
+                noted = []
+            # Made before the try statement: what is raised after a call in this thread, which may
+            # be a TimeoutError, is not an error of the socket.
+            sending = map(self._sock.send, buffers)
             try:
-                if noted is None:
-                    sent = self._sock.send(piece)
-                else:
-                    noted[:] = map(self._sock.send, buffers)
-                    sent = noted[0]
+                noted[:] = sending
             except (BlockingIOError, InterruptedError):
-                sent = 0
+                noted[:] = _NO_BYTES
             except OSError as error:
                 raise self._break(error) from error
+            sent = noted[0]
             if sent == len(piece):
                 return
             pieces: List[Bytes] = [_view(piece)[sent:]]
@@ -228,8 +231,9 @@ class Transport:
 
     def receive_into(self, received: List[Optional[bytes]]) -> None:
         """Put what receive() returns into a list, in the same step of C code; see write()."""
+        receiving = map(self._sock.recv, _READ_BYTES)  # see write()
         try:
-            received[:] = map(self._sock.recv, _READ_BYTES)
+            received[:] = receiving
         except (BlockingIOError, InterruptedError):
             received[:] = _NOTHING
         except OSError as error:

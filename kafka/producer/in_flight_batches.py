@@ -143,7 +143,8 @@ class InFlightBatches:
     ) -> None:
         """Handle a successful response to a request with one batch.
 
-        Arguments: raises: raise an exception to the caller, who then calls restore_stored().
+        Arguments: raises: raise an exception to the caller, who then calls restore_stored(), and
+        leave callbacks to a later turn.
         """
         self.requests[node] -= 1
         self.batches.pop(batch, None)
@@ -151,7 +152,7 @@ class InFlightBatches:
             if self._recorder is not None:
                 self._recorder.stored(node, now - sent_at, batch.record_count)
             if self._state.kind is ProducerKind.PLAIN and not batch.is_done:
-                batch.succeed(*stored)
+                batch.succeed(*stored, not raises)
                 self._accumulator.finish(batch)
             else:
                 offset, append_time, start_offset = stored
@@ -162,7 +163,10 @@ class InFlightBatches:
                     log_append_time_ms=append_time,
                     log_start_offset=start_offset,
                 )
-                self._apply(batch, self._state.on_produced(batch, answer), answer, now)
+                verdict = self._state.on_produced(batch, answer)
+                self._apply(batch, verdict, answer, now, not raises)
+            if batch.calls:
+                self._loop.call_soon(batch.complete)
         except Exception as fault:
             if raises:
                 raise
@@ -291,8 +295,9 @@ class InFlightBatches:
         verdict: ProduceVerdict,
         answer: Optional[PartitionProduceResponse],
         now: float,
+        tells: bool = True,
     ) -> None:
-        """Carry out the verdict about a batch."""
+        """Carry out the verdict about a batch. Arguments: tells: as of ProducerBatch.succeed()."""
         if verdict.refresh_metadata:
             topic: Any = batch.topic_partition.topic  # a str: send() takes no other
             self._pool.want_topic(topic)
@@ -303,9 +308,8 @@ class InFlightBatches:
             if answer is None:
                 batch.succeed()
             else:
-                batch.succeed(
-                    verdict.base_offset, answer.log_append_time_ms, answer.log_start_offset
-                )
+                start_offset = answer.log_start_offset
+                batch.succeed(verdict.base_offset, answer.log_append_time_ms, start_offset, tells)
             self._accumulator.finish(batch)
         elif verdict.action is ProduceAction.RETRY:
             self._retry(batch, verdict.error or KafkaError(), now)

@@ -470,9 +470,13 @@ class ProducerBatch:
         return all(piece.has_outcome for _, piece in self.pieces)
 
     def succeed(
-        self, base_offset: int = -1, log_append_time: int = -1, log_start_offset: int = -1
+        self,
+        base_offset: int = -1,
+        log_append_time: int = -1,
+        log_start_offset: int = -1,
+        tells: bool = True,
     ) -> None:
-        """Note that it is stored, and call the callbacks."""
+        """Note that it is stored, and call the callbacks, unless `tells` is False."""
         if self.state is not BatchState.IN_FLIGHT:
             self.move(BatchState.DONE)
         # Before the state: an exception that comes between them leaves no outcome without offset.
@@ -480,7 +484,7 @@ class ProducerBatch:
         self.log_append_time = log_append_time
         self.log_start_offset = log_start_offset
         self.state = BatchState.DONE
-        self.finish_futures()
+        self.finish_futures(tells)
 
     def fail(self, error: KafkaError, record_errors: Optional[Mapping[int, Any]] = None) -> None:
         """Fail it, and call the callbacks.
@@ -493,14 +497,17 @@ class ProducerBatch:
         self._record_errors = record_errors or {}
         self.finish_futures()
 
-    def finish_futures(self) -> None:
-        """Release the records and call the callbacks; the outcome is set already."""
+    def finish_futures(self, tells: bool = True) -> None:
+        """Release the records and call the callbacks; the outcome is set already.
+
+        Arguments: tells: False leaves the callbacks to complete().
+        """
         # The timestamps are kept, for the futures.
         self.values = []
         self.put = self.values.append
         self.keys = self.headers = self.encoded = self.records = None
         self.is_done = True
-        if self.calls or self._parent is not None:
+        if tells and (self.calls or self._parent is not None):
             self._tell(self._taken_calls())
 
     def _taken_calls(self) -> Iterator[Call]:
@@ -512,7 +519,7 @@ class ProducerBatch:
                 return
 
     def complete(self) -> None:
-        """Call the callbacks of an outcome if an exception has prevented that."""
+        """Call the callbacks of an outcome that were not called yet."""
         if not self.is_done or self.calls:
             self.finish_futures()
 

@@ -260,10 +260,19 @@ class SingleBatchAnswer:
         """Complete what an exception has ended; send the batch again if that is not possible."""
         node, link, batch = self._prepared.node, self._prepared.link, self._batch
         if self.found is not None:
+            link.end_made(self)
             self._in_flight.restore_stored(node, batch, self.found)
-        elif link.is_submitting(self):
-            self._in_flight.restore_sent(node, batch, self._sent_at)
-            if not link.resume_made(self._prepared.template, timeout):
+            return
+        if not link.is_submitting(self):
+            return
+        if batch.state is BatchState.CLOSED and link.end_made(self):
+            return  # nothing was sent; recover() queues the batch again
+        self._in_flight.restore_sent(node, batch, self._sent_at)
+        is_resumed = False
+        try:
+            is_resumed = link.resume_made(self._prepared.template, timeout)
+        finally:
+            if not is_resumed:
                 self._in_flight.restore_lost(node, batch)
 
     def _later(self, response: Optional[ProduceResponse], error: Optional[KafkaError]) -> None:

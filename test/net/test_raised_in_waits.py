@@ -15,7 +15,7 @@ import pytest
 
 import kafka.net
 from kafka.errors import IllegalStateError
-from kafka.net.loop.loop import Loop
+from kafka.net.loop.loop import LONGEST_WAIT, Loop
 from test.leaks import collect_what_others_left
 from test.raising import Interruption, Raiser, needs_points, points
 
@@ -199,6 +199,44 @@ def test_an_attempt_that_was_ended_is_mended_before_anything_else():
         assert not first.is_half_done
         check_goes_on(running, 'attempt')
         assert loop.interrupted_by is None
+    finally:
+        running.close()
+
+
+def test_who_waits_for_the_same_is_woken_wherever_an_attempt_is_ended(monkeypatch):
+    """The background thread takes nothing up meanwhile, or it would be first."""
+    running = Running()
+    loop, has_work, is_held = running.loop, Loop._has_work, threading.Event()
+    monkeypatch.setattr(Loop, '_has_work', lambda *now: not is_held.is_set() and has_work(*now))
+
+    class Taking(First):
+        def attempt(self, until):
+            loop.take_only(int)  # nothing is left to be done
+            super().attempt(until)
+
+    def attempt(first):
+        until(lambda: not loop._ready)
+        is_held.set()
+        loop.call_lazily(int)
+        loop.wait(lambda: first.is_done, SOON, first)
+
+    def wait(first, is_over):
+        loop.wait(lambda: first.is_done, SOON)
+        is_over.set()
+
+    try:
+        count = in_worker(lambda: raised_at(lambda: attempt(Taking()), None)).count
+        is_held.clear()
+        for at in points(count, 60):
+            first, is_over = Taking(), threading.Event()
+            threading.Thread(target=wait, args=(first, is_over), daemon=True).start()
+            until(lambda: len(loop._waiting) == 2)
+            raiser = in_worker(lambda at=at, first=first: raised_at(lambda: attempt(first), at))
+            is_held.clear()
+            if not first.is_done and not first.is_half_done:  # it was ended before
+                first.begin(0)
+                loop.call_threadsafe(int)
+            assert is_over.wait(LONGEST_WAIT / 5), raiser.raised_at
     finally:
         running.close()
 

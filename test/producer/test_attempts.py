@@ -17,6 +17,7 @@ from kafka import KafkaProducer
 from kafka.net.loop.loop import Loop
 from kafka.producer.single_batch_path import SingleBatchPath
 from kafka.testing import Cluster
+from kafka.testing.faults import Delay
 from test.raising import PACKAGE, Interruption, Raiser, needs_points, points
 from test.stored import stored
 
@@ -25,11 +26,17 @@ WITHIN = [PACKAGE + name for name in ('future.py', 'net/', 'producer/', 'protoco
 #: Points of a call that are tried, spread over it; all of them in the thorough runs.
 MOST, ALL = 40, 5000
 
+
+class TimeLimit(TimeoutError):
+    """Of a job. A TimeoutError is an OSError, but this one is not of a socket."""
+
+
 KINDS = {
     'plain': {'acks': 1, 'enable_idempotence': False},
     'idempotent': {},
     'compressed': {'compression_type': 'gzip'},
     'unmeasured': {'metrics_enabled': False},
+    'not retried': {'acks': 1, 'enable_idempotence': False, 'retries': 0},
 }
 
 
@@ -87,23 +94,28 @@ def attempts(monkeypatch):
 
 @needs_points
 @pytest.mark.parametrize('most', [MOST, pytest.param(ALL, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize('error', [Interruption, TimeLimit])
 @pytest.mark.parametrize('kind', KINDS)
-def test_an_exception_at_any_point_of_an_attempt_loses_nothing(cluster, attempts, kind, most):
+def test_an_exception_at_any_point_of_an_attempt_loses_nothing(
+    cluster, attempts, kind, error, most
+):
     producer = KafkaProducer(bootstrap_servers=cluster.bootstrap, **KINDS[kind])
     futures = []
 
     def hit(at):
         """Send a record and wait for it, with an exception at a point; return the raiser."""
-        raiser = Raiser(at, within=WITHIN)
+        raiser = Raiser(at, error, within=WITHIN)
         while producer._loop._ready:  # what a record before has left to be done
             time.sleep(0.001)
         attempts['hold_until'] = time.monotonic() + 0.5
+        raised = None
         try:
             with raiser:
                 futures.append((b'%d' % len(futures), producer.send('t', b'%d' % len(futures))))
                 futures[-1][1].get(SOON)
-        except Interruption:
-            pass
+        except error:
+            raised = error
+        assert (raised is None) is (raiser.raised_at is None), raiser.raised_at
         attempts['hold_until'] = 0
         return raiser
 
@@ -132,3 +144,31 @@ def test_an_exception_at_any_point_of_an_attempt_loses_nothing(cluster, attempts
         assert times[value] == 1
     was_ended = attempts['begun'] - attempts[True] - attempts[False]
     assert was_ended > len(tried) / 3, attempts  # or next to nothing was tried
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_callbacks_that_come_while_a_record_is_sent_run_in_a_turn(cluster, kind):
+    """Not in the thread that sends it: what is raised there would end them in the middle."""
+    with KafkaProducer(bootstrap_servers=cluster.bootstrap, **KINDS[kind]) as producer:
+        producer.send('t', b'first').get(SOON)
+        in_worker(lambda: producer.send('t', b'second').get(SOON))
+        cluster.faults.add(Delay(0.5), 'Produce')
+        told, futures = [], []
+        until_sent = threading.Event()
+
+        def call():
+            futures.append(producer.send('t', b'v'))
+            until_sent.set()
+            return futures[0].get(SOON)
+
+        sender = threading.Thread(target=call, name='sender')
+        sender.start()
+        until_sent.wait(SOON)
+        for _ in range(2):
+            futures[0].add_callback(lambda _: told.append(threading.current_thread().name))
+            time.sleep(0.1)
+        sender.join(SOON)
+        end = time.monotonic() + SOON
+        while len(told) < 2 and time.monotonic() < end:
+            time.sleep(0.01)
+        assert len(told) == 2 and 'sender' not in told

@@ -44,14 +44,14 @@ def leave_a_number_half_done(patch):
 
 
 #: So many seeds a mistake has, beside the one that found it when this was written.
-MOST = 50
+MOST = 200
 #: Each mistake, and that seed.
 MUTATIONS = {
     run_turns_in_every_thread: 0,
     leave_a_change_half_done: 3,
-    leave_an_attempt_half_done: 3,
-    take_an_ended_request_for_one_in_flight: 8,
-    leave_a_number_half_done: 3,
+    leave_an_attempt_half_done: 1,
+    take_an_ended_request_for_one_in_flight: 61,
+    leave_a_number_half_done: 22,
 }
 
 if __name__ == '__main__':

@@ -95,6 +95,8 @@ ONE_ITERATION = 0.01
 _getpid = os.getpid
 _AT_ONCE = (False,)
 _unlock = methodcaller('release')
+# Before Python 3.10 an exception may be raised between any two bytecodes, not only after calls.
+_MAY_ATTEMPT = sys.version_info >= (3, 10)
 
 # The kind of the poll in progress: a thread that schedules a call may have to end it.
 NO_POLL, SHORT_POLL, LONG_POLL = 0, 1, 2
@@ -516,7 +518,7 @@ class Loop:
         self, done: Callable[[], Any], deadline: float, first: Optional[FirstCall], me: int
     ) -> bool:
         """Sleep until the condition holds; other threads run the loop."""
-        if first is not None and len(self._ready) == 1:
+        if first is not None and len(self._ready) == 1 and _MAY_ATTEMPT:
             self._run_attempt(first, deadline, me)
             if done():
                 return True
@@ -570,27 +572,28 @@ class Loop:
                 self._driver = me
                 self._attempt = first
                 first.attempt(until)
-                self._attempt = None
                 late, self._late = self._late, None
+                self._attempt = None
                 timers = self._timers
                 if timers and not timers[0][2].waits:
                     self._scheduler.next_time()
                 self._next_due = timers[0][0] if timers else math.inf
             self._driver = None
             held.extend(map(_unlock, self._locks))
+            if self._closing or self._waiting:
+                self._wake_all()  # not _wake_done(): conditions of others are not checked here
+            # Inlined _has_pending().
+            has_pending = self._ready or self.pending > 0 or self._first is not None
+            if has_pending or self._next_drivers or self._next_due < self._sleeps_until:
+                self._notify_next_driver()
         except BaseException:
             try:
                 self._leave(held)
             finally:  # another exception may have ended that
                 self._leave(held)
+                self._wake_all()
                 self._notify_next_driver()
             raise
-        if self._closing or self._waiting:
-            self._wake_all()  # not _wake_done(): conditions of others are not checked here
-        # Inlined _has_pending().
-        has_pending = self._ready or self.pending > 0 or self._first is not None
-        if has_pending or self._next_drivers or self._next_due < self._sleeps_until:
-            self._notify_next_driver()
         if late is not None:
             raise late
 

@@ -7,6 +7,7 @@ patched by gevent or eventlet get the replacements.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import selectors
@@ -96,9 +97,10 @@ class Poller:
     def unregister(self, sock: socket.socket) -> None:
         """Remove a socket; before it is closed."""
         if self._selector is not None:
-            self._selector.unregister(sock)
-            self._calls.pop(sock.fileno(), None)
-            self.sockets -= 1
+            with contextlib.suppress(KeyError):  # an exception has ended an earlier call
+                self._selector.unregister(sock)
+            if self._calls.pop(sock.fileno(), None) is not None:
+                self.sockets -= 1
 
     def poll(self, seconds: Optional[float]) -> List[Tuple[OnReady, int]]:
         """Return (callback, events) of the ready sockets, after at most `seconds`.

@@ -26,6 +26,11 @@ needs_points = pytest.mark.skipif(
     reason='from 3.13 on the interpreter leaves out events of code that was left by an exception',
 )
 
+#: For tests of what a thread other than the main one does itself: see loop.py.
+needs_attempts = pytest.mark.skipif(
+    sys.version_info < (3, 10), reason='before 3.10 only the main thread sends a record itself'
+)
+
 #: Of what docs/guarantees.rst excepts on these.
 no_raise_before_return = pytest.mark.skipif(
     sys.version_info < (3, 10), reason='3.8 and 3.9 raise right before a return, too'

@@ -17,7 +17,7 @@ import kafka.net
 from kafka.errors import IllegalStateError
 from kafka.net.loop.loop import LONGEST_WAIT, Loop
 from test.leaks import collect_what_others_left
-from test.raising import Interruption, Raiser, needs_points, points
+from test.raising import Interruption, Raiser, needs_attempts, needs_points, points
 
 NET = (os.path.dirname(os.path.abspath(kafka.net.__file__)) + os.sep,)
 #: Far more than a wake-up takes, and less than the time after which a lost one is noticed.
@@ -168,6 +168,7 @@ def test_in_a_worker_thread_others_go_on_at_once(name):
         running.close()
 
 
+@needs_attempts
 def test_an_attempt_that_was_ended_is_mended_before_anything_else():
     """In a turn of another thread, and the lock is free meanwhile."""
     running = Running()
@@ -203,6 +204,7 @@ def test_an_attempt_that_was_ended_is_mended_before_anything_else():
         running.close()
 
 
+@needs_attempts
 def test_who_waits_for_the_same_is_woken_wherever_an_attempt_is_ended(monkeypatch):
     """The background thread takes nothing up meanwhile, or it would be first."""
     running = Running()

@@ -18,7 +18,7 @@ from kafka.net.loop.loop import Loop
 from kafka.producer.single_batch_path import SingleBatchPath
 from kafka.testing import Cluster
 from kafka.testing.faults import Delay
-from test.raising import PACKAGE, Interruption, Raiser, needs_points, points
+from test.raising import PACKAGE, Interruption, Raiser, needs_attempts, needs_points, points
 from test.stored import stored
 
 SOON = 10
@@ -92,6 +92,7 @@ def attempts(monkeypatch):
     return ends
 
 
+@needs_attempts
 @needs_points
 @pytest.mark.parametrize('most', [MOST, pytest.param(ALL, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize('error', [Interruption, TimeLimit])

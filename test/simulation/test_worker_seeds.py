@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from test.raising import needs_points
+from test.raising import needs_attempts, needs_points
 from test.simulation.mutations import found_by
-from test.simulation.worker_mutations import MOST, MUTATIONS
+from test.simulation.worker_mutations import MOST, MUTATIONS, OF_ATTEMPTS
 from test.simulation.worker_runs import run_workers
 
 #: Together 300, from 0 on.
@@ -28,7 +28,14 @@ def test_seeds_of_workers(piece):
 
 
 @pytest.mark.once
-@pytest.mark.parametrize('mutation', MUTATIONS, ids=lambda each: each.__name__)
+@pytest.mark.parametrize(
+    'mutation',
+    [
+        pytest.param(mutation, marks=needs_attempts if mutation in OF_ATTEMPTS else ())
+        for mutation in MUTATIONS
+    ],
+    ids=lambda each: each.__name__,
+)
 def test_a_mistake_is_found_by(mutation):
     seeds = [MUTATIONS[mutation], *range(MOST)]
     assert found_by(mutation, seeds, run_workers) is not None

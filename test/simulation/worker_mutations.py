@@ -54,5 +54,12 @@ MUTATIONS = {
     leave_a_number_half_done: 22,
 }
 
+#: Those that are found only where threads send records themselves.
+OF_ATTEMPTS = (
+    leave_an_attempt_half_done,
+    take_an_ended_request_for_one_in_flight,
+    leave_a_number_half_done,
+)
+
 if __name__ == '__main__':
     search(MUTATIONS, run_workers, sys.argv[1:])

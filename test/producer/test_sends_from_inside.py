@@ -296,6 +296,7 @@ def test_finalizers_that_log_through_the_same_producer_hang_nobody(cluster, prod
         for each in workers:
             each.join(max(0.0, deadline - time.monotonic()))
         assert not any(each.is_alive() for each in workers), 'send() hangs'
+        gc.collect()  # what finalizers send comes before the flush
         producer.flush(LONG)
     finally:
         faulthandler.cancel_dump_traceback_later()

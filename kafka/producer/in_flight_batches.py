@@ -165,7 +165,7 @@ class InFlightBatches:
                 )
                 verdict = self._state.on_produced(batch, answer)
                 self._apply(batch, verdict, answer, now, not raises)
-            if batch.calls:
+            if batch.calls and batch.is_done:
                 self._loop.call_soon(batch.complete)
         except Exception as fault:
             if raises:

@@ -15,6 +15,7 @@ import dis
 import os
 import random
 import sys
+import threading
 
 import pytest
 
@@ -157,6 +158,16 @@ def points(count, most, seed=0):
         return list(range(count))
     chosen = random.Random(seed).sample(range(1, count - 1), most - 2)
     return [0, *sorted(chosen), count - 1]
+
+
+def in_worker(function, seconds=20):
+    """Run a function in another thread; return what it returns, once it has ended in time."""
+    found = []
+    thread = threading.Thread(target=lambda: found.append(function()))
+    thread.start()
+    thread.join(seconds)
+    assert not thread.is_alive() and found, 'it stalls, or failed'
+    return found[0]
 
 
 def raise_in(thread_ident, error=Interruption):

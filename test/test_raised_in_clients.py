@@ -18,7 +18,7 @@ import kafka
 from kafka import KafkaConsumer, KafkaProducer, SimpleClient, SimpleProducer, TopicPartition
 from kafka.errors import KafkaError
 from kafka.testing import Cluster
-from test.raising import Interruption, Raiser, needs_points, points, raise_in
+from test.raising import Interruption, Raiser, in_worker, needs_points, points, raise_in
 from test.stored import stored
 
 ROOM = os.path.dirname(os.path.abspath(kafka.__file__)) + os.sep
@@ -45,16 +45,6 @@ def producer(cluster):
     made = KafkaProducer(bootstrap_servers=cluster.bootstrap)
     yield made
     made.close(SOON)
-
-
-def in_worker(function):
-    """Run a function in another thread; return what it returns, once it has ended in time."""
-    found = []
-    thread = threading.Thread(target=lambda: found.append(function()))
-    thread.start()
-    thread.join(3 * SOON)
-    assert not thread.is_alive() and found, 'it stalls, or failed'
-    return found[0]
 
 
 def raised_at(function, at, within):

@@ -9,7 +9,6 @@ LONG_FILES: dict[str, str] = {}
 LONG_FUNCTIONS: dict[str, str] = {
     'kafka/record/batch_decoder.py: _full_strides': 'run for each record: each call inside costs',
     'kafka/producer/record_accumulator.py: RecordAccumulator.append': 'as KafkaProducer.send',
-    'kafka/net/node_connection.py: NodeConnection.submit_made': 'as KafkaProducer.send',
     'kafka/producer/single_batch_path.py: SingleBatchPath.try_to_send': 'as KafkaProducer.send',
     'kafka/producer/kafka.py: KafkaProducer.send': 'made for each record: each call inside costs',
 }

@@ -17,7 +17,7 @@ import kafka.net
 from kafka.errors import IllegalStateError
 from kafka.net.loop.loop import LONGEST_WAIT, Loop
 from test.leaks import collect_what_others_left
-from test.raising import Interruption, Raiser, needs_attempts, needs_points, points
+from test.raising import Interruption, Raiser, in_worker, needs_attempts, needs_points, points
 
 NET = (os.path.dirname(os.path.abspath(kafka.net.__file__)) + os.sep,)
 #: Far more than a wake-up takes, and less than the time after which a lost one is noticed.
@@ -58,16 +58,6 @@ class Running:
         assert time.monotonic() - began < SOON
         self.other.join(SOON)
         assert not self.other.is_alive()
-
-
-def in_worker(function):
-    """Run a function in another thread; return what it returns, once it has ended in time."""
-    found = []
-    thread = threading.Thread(target=lambda: found.append(function()))
-    thread.start()
-    thread.join(20)
-    assert not thread.is_alive() and found, 'it stalls, or failed'
-    return found[0]
 
 
 def raised_at(function, at):

@@ -18,7 +18,15 @@ from kafka.net.loop.loop import Loop
 from kafka.producer.single_batch_path import SingleBatchPath
 from kafka.testing import Cluster
 from kafka.testing.faults import Delay
-from test.raising import PACKAGE, Interruption, Raiser, needs_attempts, needs_points, points
+from test.raising import (
+    PACKAGE,
+    Interruption,
+    Raiser,
+    in_worker,
+    needs_attempts,
+    needs_points,
+    points,
+)
 from test.stored import stored
 
 SOON = 10
@@ -44,16 +52,6 @@ KINDS = {
 def cluster():
     with Cluster(version='4.4', topics={'t': 1}) as running:
         yield running
-
-
-def in_worker(function):
-    """Run a function in another thread; return what it returns, once it has ended in time."""
-    found = []
-    thread = threading.Thread(target=lambda: found.append(function()))
-    thread.start()
-    thread.join(3 * SOON)
-    assert not thread.is_alive() and found, 'it stalls, or failed'
-    return found[0]
 
 
 @pytest.fixture

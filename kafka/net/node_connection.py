@@ -552,19 +552,16 @@ class NodeConnection:
         except KafkaConnectionError as broken:
             error = broken
         now = loop.time()
-        data: Optional[bytes] = None
         found: Any = None
         # Do the remaining work of the caller while the broker handles the request.
         answer.sent()
-        if until > now + timeout:
-            until = now + timeout
+        until = now + timeout if until > now + timeout else until
         if error is None and transport.descriptor is not None and now < until:
             if loop.is_only(transport, until):
                 received: List[Optional[bytes]] = []
                 self._received = received
                 transport.receive_into(received)
-                data = received[0]
-                answer.found = found = template.read(data or b'', correlation_id)
+                answer.found = found = template.read(received[0] or b'', correlation_id)
         if found is not None:
             self._submitting = self._received = None
             self._slept = False
@@ -573,7 +570,7 @@ class NodeConnection:
         self._expect_made(template, correlation_id, answer, now, timeout)
         if error is not None:
             loop.call_soon(self._broke, transport, error)
-        elif data is not None:
+        elif self._received is not None:
             loop.call_soon(self._take_received)
         self._submitting = None
         return None

@@ -245,13 +245,9 @@ class Transport:
 
         None if there are none, or if the connection is broken: then on_broken is called.
         """
-        try:
-            return self._sock.recv(READ_BYTES)
-        except (BlockingIOError, InterruptedError):
-            return None
-        except OSError as error:
-            self._break(error)
-            return None
+        received: List[Optional[bytes]] = []
+        self.receive_into(received)
+        return received[0]
 
     def _on_readable(self) -> None:
         on_data = self._on_data

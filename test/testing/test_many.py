@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from kafka.protocol.admin.groups import DeleteGroupsRequest, DescribeGroupsRequest
@@ -28,6 +26,7 @@ from kafka.testing.state import Topic
 from kafka.testing.topic_checks import check_absent
 from test.testing.data_requests import NOW, batch
 from test.testing.drive import Driver
+from test.timing import spent
 
 FEW, MANY = 250, 2000
 
@@ -105,10 +104,10 @@ def answered(requests):
     def run(count):
         cluster = Driver()
         asked = list(requests(cluster, count))
-        before = time.process_time()
-        for request in asked:
-            cluster.ask(request)
-        return time.process_time() - before
+        with spent() as found:
+            for request in asked:
+                cluster.ask(request)
+        return found.seconds
 
     return run
 
@@ -147,10 +146,10 @@ def test_a_new_name_is_not_compared_with_all_others():
         state = Driver().state
         for number in range(count):
             state.add_topic(Topic('t_%d' % number, number.to_bytes(16, 'big'), []))
-        before = time.process_time()
-        for number in range(count):
-            check_absent(state, 'a.new.one_%d' % number)
-        return time.process_time() - before
+        with spent() as found:
+            for number in range(count):
+                check_absent(state, 'a.new.one_%d' % number)
+        return found.seconds
 
     check(run)
 
@@ -161,13 +160,12 @@ def test_requests_that_come_at_once_are_not_moved_for_each_other():
     def run(count):
         client = cluster.client()
         requests = [client.session.send(ApiVersionsRequest(), version=0) for _ in range(count)]
-        before = time.process_time()
-        client.connection.receive_data(b''.join(requests))
-        taken = time.process_time() - before
+        with spent() as found:
+            client.connection.receive_data(b''.join(requests))
         client.session.receive_data(bytes(client.wire.written))
         answers = iter(client.session.next_event, NEED_DATA)
         assert sum(1 for _ in answers) == count
-        return taken
+        return found.seconds
 
     check(run, 60, 480)
 
@@ -176,10 +174,10 @@ def test_a_request_that_comes_in_pieces_is_not_copied_for_each():
     cluster, count, piece = Driver(), 1000, bytes(10000)
 
     def seconds(take):
-        before = time.process_time()
-        for _ in range(count):
-            take(piece)
-        return time.process_time() - before
+        with spent() as found:
+            for _ in range(count):
+                take(piece)
+        return found.seconds
 
     for _ in range(5):
         client = cluster.client()
@@ -197,12 +195,12 @@ def test_many_logs_are_made_smaller_without_a_look_at_all_for_each():
         cluster = Driver(log_bytes_limit=count * 1500)
         partitions = [each.partitions[0] for each in topics(cluster, count)]
         data = batch(b'x' * 100)
-        before = time.process_time()
-        for _ in range(6):
-            for partition in partitions:
-                append(cluster.state, cluster.waiting, partition, [Batch(0, 0, 1, 2, data)])
+        with spent() as found:
+            for _ in range(6):
+                for partition in partitions:
+                    append(cluster.state, cluster.waiting, partition, [Batch(0, 0, 1, 2, data)])
         assert any(partition.log.start_offset for partition in partitions)
-        return time.process_time() - before
+        return found.seconds
 
     check(run, 60, 480)
 
@@ -212,9 +210,9 @@ def test_appending_to_one_of_many_logs_looks_at_no_other():
         cluster = Driver(log_bytes_limit=1 << 30)
         partitions = [each.partitions[0] for each in topics(cluster, count)]
         data = batch(b'x' * 100)
-        before = time.process_time()
-        for partition in partitions:
-            append(cluster.state, cluster.waiting, partition, [Batch(0, 0, 1, 2, data)])
-        return time.process_time() - before
+        with spent() as found:
+            for partition in partitions:
+                append(cluster.state, cluster.waiting, partition, [Batch(0, 0, 1, 2, data)])
+        return found.seconds
 
     check(run, 60, 480)

@@ -18,7 +18,7 @@ are medians of the medians of the rounds, with the least and the most, in micros
 * the same, *sleeping*: of a producer with ``busy_poll_us=0``, the default; the rows before are of
   one with 300. And how many times as long *all* of the latter takes, the rounds of both in turn.
 * how many times as much *all* and *processor* take where the calls are made in a thread that is not
-  the main one, and so wait for the background thread; for both producers, the rounds in turn.
+  the main one; for both producers, the rounds in turn.
 * *calls*: how many functions are called for a record, those in C included, when nothing else is to
   be done: counted, not measured.
 """

@@ -290,7 +290,7 @@ class NodeConnection:
         self._submitting: Optional[PreparedResponse] = None
         self._submitted: Tuple[int, int, List[int]] = 0, 0, []
         self._is_written = False
-        self._received: Optional[List[Optional[bytes]]] = None
+        self._received: Optional[List[bytes]] = None
         self._deadline = Alarm(loop, self._look_at_deadlines)  # one timer for all requests
         self._idle_timer: Optional[Timer] = None
         self._renewal_timer: Optional[Timer] = None
@@ -544,10 +544,7 @@ class NodeConnection:
         self._submitting = answer
         error: Optional[KafkaConnectionError] = None
         try:
-            if transport.descriptor is None:
-                transport.write((frame,))
-            else:
-                transport.write((frame,), noted)
+            transport.write((frame,), noted)
             self._is_written = True
         except KafkaConnectionError as broken:
             error = broken
@@ -556,29 +553,32 @@ class NodeConnection:
         # Do the remaining work of the caller while the broker handles the request.
         answer.sent()
         until = now + timeout if until > now + timeout else until
-        if error is None and transport.descriptor is not None and now < until:
-            if loop.is_only(transport, until):
-                received: List[Optional[bytes]] = []
-                self._received = received
+        if error is None and now < until and loop.is_only(transport, until):
+            received: List[bytes] = []
+            self._received = received
+            try:
                 transport.receive_into(received)
-                answer.found = found = template.read(received[0] or b'', correlation_id)
+            except KafkaConnectionError as broken:
+                error = broken
+            if error is None and len(received) == 1:
+                answer.found = found = template.read(received[0], correlation_id)
         if found is not None:
             self._submitting = self._received = None
             self._slept = False
             self.last_used = loop.time()
             return found
         self._expect_made(template, correlation_id, answer, now, timeout)
+        if self._received:
+            loop.call_soon(self._take_received)
         if error is not None:
             loop.call_soon(self._broke, transport, error)
-        elif self._received is not None:
-            loop.call_soon(self._take_received)
         self._submitting = None
         return None
 
     @property
-    def may_sleep(self) -> bool:
-        """Whether submit_made() can wait for the response: not with TLS, which buffers bytes."""
-        return self._transport is not None and self._transport.descriptor is not None
+    def is_encrypted(self) -> bool:
+        """Whether the connection uses TLS: then resume_made() cannot always save it."""
+        return self._transport is not None and self._transport.is_encrypted
 
     def _expect_made(
         self,
@@ -602,7 +602,8 @@ class NodeConnection:
         """End a submit_made() that an exception has ended; return False if bytes were sent."""
         if not self.is_submitting(answer):
             return True
-        if answer.found is None and (self._is_written or self._submitted[2]):
+        is_begun = self._is_written or self._submitted[2] or self._transport.is_torn
+        if answer.found is None and is_begun:
             return False
         self._submitting = self._received = None
         return True
@@ -615,11 +616,13 @@ class NodeConnection:
         """Complete a submit_made() that an exception has ended, in a later turn.
 
         If the request was written it is in flight then, as any other. Returns: False if it was not,
-        or only a part of it: the connection is closed then, and the answer is not called.
+        or only a part of it, or if bytes of TLS are lost: the connection is closed then, and the
+        answer is not called.
         """
         answer, (correlation_id, size, noted) = self._submitting, self._submitted
         is_written = self._is_written or noted == [size]
-        if answer is None or not is_written or self.session is None:
+        is_lost = self.session is None or self._transport.is_torn
+        if answer is None or not is_written or is_lost:
             self._in_flight.clear()
             self._lose(KafkaConnectionError('an exception was raised in the thread that used it'))
             self._submitting = None
@@ -631,8 +634,8 @@ class NodeConnection:
 
     def _take_received(self) -> None:
         received, self._received = self._received, None
-        if received and received[0] is not None:
-            self._arrived(received[0])
+        for each in received or ():
+            self._arrived(each)
 
     def _take_made(self, made: Tuple[PreparedRequest, int, PreparedResponse], data: bytes) -> bool:
         """Handle received bytes if they are the response to a prepared request.

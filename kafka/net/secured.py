@@ -7,7 +7,7 @@ the handshake.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, List, Optional, Sequence, Tuple, Union
 
 from kafka.errors import KafkaConnectionError
 from kafka.net.tls import TlsClient
@@ -19,15 +19,17 @@ __all__ = ['SecuredTransport', 'TransportLayer']
 
 
 class SecuredTransport:
-    """A transport with TLS. Methods and errors are those of Transport, and TlsError."""
+    """A transport with TLS. Methods, attributes and errors are those of Transport, and TlsError."""
 
-    #: The bytes of the socket are encrypted: only this transport may read them.
-    descriptor = None
+    is_encrypted = True
 
     def __init__(self, inner: Union[Transport, SecuredTransport], tls: TlsClient) -> None:
         self._inner = inner
         self._tls = tls
         self._has_read = False
+        # True while bytes are encrypted and sent, or received and decrypted: these are several
+        # steps, and bytes between two of them are lost with an exception.
+        self.is_torn = False
 
     def __repr__(self) -> str:
         return '<SecuredTransport over %r>' % self._inner
@@ -52,13 +54,25 @@ class SecuredTransport:
     def expecting(self, expecting: bool) -> None:
         self._inner.expecting = expecting
 
-    def write(self, buffers: Iterable[Any]) -> None:
-        """Encrypt and send; see Transport.write()."""
+    @property
+    def descriptor(self) -> int:
+        """The descriptor of the socket; what was received of it before has been decrypted."""
+        return self._inner.descriptor
+
+    def write(self, buffers: Sequence[Any], noted: Optional[List[int]] = None) -> None:
+        """Encrypt and send; see Transport.write().
+
+        Arguments: noted: gets the number of bytes in `buffers` after they are sent.
+        """
+        self.is_torn = True
         for each in buffers:
             self._tls.write(each)
         self._inner.write([self._tls.outgoing()])
+        if noted is not None:
+            noted.append(sum(map(len, buffers)))
+        self.is_torn = False
 
-    async def send(self, buffers: Iterable[Any]) -> None:
+    async def send(self, buffers: Sequence[Any]) -> None:
         """Encrypt and send; return when all bytes are in the socket buffer."""
         self.write(buffers)
         await self._inner.send([])
@@ -108,6 +122,25 @@ class SecuredTransport:
 
         self._inner.listen(arrived, broken)
         hand_over()
+
+    def receive_into(self, received: List[bytes]) -> None:
+        """Append decrypted bytes to a list, in one piece or several; b'' at the end of the stream.
+
+        Used after listen(), which has passed on what was received before. Nothing is appended if
+        nothing is complete, or if the connection is broken: then on_broken is called. Raises
+        TlsError, also after some pieces.
+        """
+        self.is_torn = True
+        encrypted: List[bytes] = []
+        self._inner.receive_into(encrypted)
+        for each in encrypted:
+            self._tls.receive(each)
+            self._flush()
+            received.extend(iter(self._tls.read, b''))
+        self._has_read = self._has_read or bool(received)
+        if self._tls.is_ended:
+            received.append(b'')
+        self.is_torn = False
 
     def _explained(self, error: KafkaConnectionError) -> KafkaConnectionError:
         """Add a hint to the error of a connection that breaks before anything was read from it."""

@@ -247,7 +247,7 @@ class TlsClient:
             return b''
         except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
             data = b''
-        except OSError as error:
+        except ssl.SSLError as error:
             raise self._failure(error) from error
         self.is_ended = not data
         self._has_read = True
@@ -259,7 +259,7 @@ class TlsClient:
             return
         try:
             self._tls.write(data)
-        except OSError as error:
+        except ssl.SSLError as error:  # any other OSError is one that was raised in this thread
             raise self._failure(error) from error
 
     def close(self) -> None:

@@ -35,7 +35,6 @@ Bytes = Union[bytes, bytearray, memoryview]
 #: Bytes per read. malloc() would map and unmap memory for each read of 128 KiB or more.
 READ_BYTES = 120 * 1024
 _READ_BYTES = (READ_BYTES,)
-_NOTHING = (None,)
 _NO_BYTES = (0,)
 #: Maximum number of buffers per sendmsg(). POSIX guarantees 16, all common systems allow 1024.
 MAX_PIECES = 512
@@ -85,8 +84,12 @@ class SocketLoop(Protocol):
 class Transport:
     """An open TCP connection. Used only by the thread that runs its loop.
 
-    Attributes: peername: host and port of the peer; is_closed; descriptor: of the socket.
+    Attributes: peername: host and port of the peer; is_closed; descriptor: of the socket; is_torn:
+    an exception has ended write() or receive_into() in the middle, and bytes are lost: only with
+    TLS.
     """
+
+    is_encrypted = is_torn = False
 
     def __init__(self, loop: SocketLoop, sock: socket.socket, address: Address) -> None:
         self.peername = address.ip, int(address.sockaddr[1])
@@ -229,15 +232,17 @@ class Transport:
         self._on_data, self._on_broken = on_data, on_broken
         self._want(self._events | READ)
 
-    def receive_into(self, received: List[Optional[bytes]]) -> None:
-        """Put what receive() returns into a list, in the same step of C code; see write()."""
+    def receive_into(self, received: List[bytes]) -> None:
+        """Put what receive() returns into a list, in the same step of C code; see write().
+
+        Nothing is put there if receive() would return None.
+        """
         receiving = map(self._sock.recv, _READ_BYTES)  # see write()
         try:
             received[:] = receiving
         except (BlockingIOError, InterruptedError):
-            received[:] = _NOTHING
+            return
         except OSError as error:
-            received[:] = _NOTHING
             self._break(error)
 
     def receive(self) -> Optional[bytes]:
@@ -245,9 +250,9 @@ class Transport:
 
         None if there are none, or if the connection is broken: then on_broken is called.
         """
-        received: List[Optional[bytes]] = []
+        received: List[bytes] = []
         self.receive_into(received)
-        return received[0]
+        return received[0] if received else None
 
     def _on_readable(self) -> None:
         on_data = self._on_data

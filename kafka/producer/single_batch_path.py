@@ -46,16 +46,17 @@ log = logging.getLogger('kafka.producer.sender')
 class PreparedProduce(NamedTuple):
     """The prepared request to one partition, in the version for its leader.
 
-    session: of the connection; may_sleep: whether submit_made() can wait on it; states:
-    cluster.partition_states when it was made, which is another object after each change of the
-    metadata.
+    session: of the connection; may_attempt: whether an attempt may send it: an exception in the
+    middle of TLS closes the connection, so that the batch is sent again: brokers must notice that;
+    states: cluster.partition_states when it was made, which is another object after each change of
+    the metadata.
     """
 
     template: ProduceTemplate
     node: int
     link: NodeConnection
     session: Session
-    may_sleep: bool
+    may_attempt: bool
     states: Any
 
 
@@ -120,7 +121,7 @@ class SingleBatchPath:
             or not prepared.link.is_free(now)
         ):
             return False
-        if is_attempt and (queue.open.calls or state.needs_identity or not prepared.may_sleep):
+        if is_attempt and (queue.open.calls or state.needs_identity or not prepared.may_attempt):
             return False
         is_plain = self._is_plain
         if not is_plain and not state.may_send(queue.open):
@@ -213,7 +214,8 @@ class SingleBatchPath:
             int(settings.request_timeout * 1000),
             session.client_id,
         )
-        return PreparedProduce(template, leader, link, session, link.may_sleep, states)
+        may_attempt = not (self._is_plain and link.is_encrypted)
+        return PreparedProduce(template, leader, link, session, may_attempt, states)
 
 
 class SingleBatchAnswer:

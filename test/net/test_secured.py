@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ssl
+
 import pytest
 
 from kafka.errors import KafkaConnectionError
@@ -10,6 +12,7 @@ from kafka.net.secured import SecuredTransport, TransportLayer
 from kafka.net.security import TlsSettings
 from kafka.net.tls import TlsClient, make_context
 from kafka.testing.security.certificates import local_tls
+from test.net.test_tls import Pair, trusting
 
 
 class Inner:
@@ -28,6 +31,9 @@ class Inner:
 
     async def recv(self):
         return self._do(self.reads)
+
+    def receive_into(self, received):
+        received.extend(self._do(self.reads))
 
     def _do(self, turns):
         told = turns.pop(0)
@@ -65,6 +71,81 @@ def test_a_reset_before_anything_was_read_may_mean_a_missing_certificate():
         run(secured.recv())
     with pytest.raises(KafkaConnectionError, match='^[^;]*it broke$'):
         run(secured.recv())
+
+
+@pytest.fixture
+def pair():
+    made = Pair(trusting()).shake_hands()
+    made.to_client()
+    assert made.client.read() == b''  # tickets of TLS 1.3
+    return made
+
+
+def encrypted(pair, *values):
+    for value in values:
+        pair.server.write(value)
+    return pair.outgoing.read()
+
+
+def test_what_is_received_is_decrypted(pair):
+    secured = SecuredTransport(Inner(reads=[[encrypted(pair, b'one')], []]), pair.client)
+    received = []
+    secured.receive_into(received)
+    secured.receive_into(received)  # there is nothing
+    assert received == [b'one'] and not secured.is_torn
+
+
+def test_what_comes_in_two_parts_is_received_with_the_second(pair):
+    data = encrypted(pair, b'one')
+    secured = SecuredTransport(Inner(reads=[[data[:10]], [data[10:]]]), pair.client)
+    received = []
+    secured.receive_into(received)
+    assert received == []
+    secured.receive_into(received)
+    assert received == [b'one']
+
+
+@pytest.mark.parametrize('how', ['goodbye', 'cut off'])
+def test_the_end_is_received_after_what_came_before(pair, how):
+    data = encrypted(pair, b'one', b'two')
+    if how == 'goodbye':
+        with pytest.raises(ssl.SSLWantReadError):
+            pair.server.unwrap()
+        reads = [[data + pair.outgoing.read()]]
+    else:
+        reads = [[data], [b'']]
+    secured, received = SecuredTransport(Inner(reads=reads), pair.client), []
+    for _ in reads:
+        secured.receive_into(received)
+    assert received == [b'one', b'two', b'']
+
+
+def test_what_came_before_an_error_is_received(pair):
+    secured = SecuredTransport(Inner(reads=[[encrypted(pair, b'one') + bytes(50)]]), pair.client)
+    received = []
+    with pytest.raises(TlsError, match='failed'):
+        secured.receive_into(received)
+    assert received == [b'one']
+
+
+@pytest.mark.parametrize('name', ['receive', 'read', 'outgoing', 'write'])
+def test_an_exception_between_socket_and_tls_is_noted(pair, monkeypatch, name):
+    """What it leaves undone cannot be done later."""
+
+    class Ended(OSError):
+        """Is no error of a socket."""
+
+    def end(*_):
+        raise Ended(name)
+
+    secured = SecuredTransport(Inner(reads=[[encrypted(pair, b'one')]]), pair.client)
+    assert not secured.is_torn
+    noted = []
+    monkeypatch.setattr(pair.client, name, end)
+    with pytest.raises(Ended):
+        secured.write([b'two'], noted)
+        secured.receive_into([])
+    assert secured.is_torn and noted == ([] if name in ('outgoing', 'write') else [3])
 
 
 def test_closing_says_goodbye():

@@ -45,13 +45,21 @@ KINDS = {
     'compressed': {'compression_type': 'gzip'},
     'unmeasured': {'metrics_enabled': False},
     'not retried': {'acks': 1, 'enable_idempotence': False, 'retries': 0},
+    'over TLS': {'security_protocol': 'SSL', 'retry_backoff_ms': 1, 'reconnect_backoff_ms': 1},
 }
 
 
 @pytest.fixture
-def cluster():
-    with Cluster(version='4.4', topics={'t': 1}) as running:
+def cluster(kind):
+    with Cluster(version='4.4', topics={'t': 1}, tls='TLS' in kind) as running:
         yield running
+
+
+@pytest.fixture
+def producer(cluster, kind):
+    options = dict(KINDS[kind], ssl_cafile=cluster.ca_file)
+    with KafkaProducer(bootstrap_servers=cluster.bootstrap, **options) as made:
+        yield made
 
 
 @pytest.fixture
@@ -96,9 +104,8 @@ def attempts(monkeypatch):
 @pytest.mark.parametrize('error', [Interruption, TimeLimit])
 @pytest.mark.parametrize('kind', KINDS)
 def test_an_exception_at_any_point_of_an_attempt_loses_nothing(
-    cluster, attempts, kind, error, most
+    cluster, producer, attempts, kind, error, most
 ):
-    producer = KafkaProducer(bootstrap_servers=cluster.bootstrap, **KINDS[kind])
     futures = []
 
     def hit(at):
@@ -118,8 +125,10 @@ def test_an_exception_at_any_point_of_an_attempt_loses_nothing(
         attempts['hold_until'] = 0
         return raiser
 
-    def check(where):
-        """Each thread can send, and nothing is left."""
+    def check(where, has_to_wait):
+        """Each thread can send, and nothing is left; nothing waits until something else is sent."""
+        if has_to_wait:
+            futures[-1][1].get(SOON)
         for wait in (in_worker, lambda function: function()):
             value = b'after %d' % len(futures)
             futures.append((value, wait(lambda value=value: producer.send('t', value))))
@@ -128,14 +137,14 @@ def test_an_exception_at_any_point_of_an_attempt_loses_nothing(
         assert len(producer) == 0 and producer._loop.interrupted_by is None, where
         assert not producer._loop._driver_lock.locked() or producer._loop._driver is not None
 
-    with producer:
-        producer.send('t', b'first').get(SOON)
-        in_worker(lambda: hit(None))
-        count = in_worker(lambda: hit(None)).count
-        tried = points(count, most)
-        for at in tried:
-            raiser = in_worker(lambda at=at: hit(at))
-            check(raiser.raised_at)
+    producer.send('t', b'first').get(SOON)
+    in_worker(lambda: hit(None))
+    count = in_worker(lambda: hit(None)).count
+    tried = points(count, most)
+    for at in tried:
+        raiser = in_worker(lambda at=at: hit(at))
+        check(raiser.raised_at, at % 2)
+    producer.close(SOON)
     log = stored(cluster, 't')
     times = Counter(log)
     for value, future in futures:
@@ -146,28 +155,41 @@ def test_an_exception_at_any_point_of_an_attempt_loses_nothing(
 
 
 @pytest.mark.parametrize('kind', KINDS)
-def test_callbacks_that_come_while_a_record_is_sent_run_in_a_turn(cluster, kind):
+def test_callbacks_that_come_while_a_record_is_sent_run_in_a_turn(cluster, producer, kind):
     """Not in the thread that sends it: what is raised there would end them in the middle."""
-    with KafkaProducer(bootstrap_servers=cluster.bootstrap, **KINDS[kind]) as producer:
-        producer.send('t', b'first').get(SOON)
-        in_worker(lambda: producer.send('t', b'second').get(SOON))
-        cluster.faults.add(Delay(0.5), 'Produce')
-        told, futures = [], []
-        until_sent = threading.Event()
+    producer.send('t', b'first').get(SOON)
+    in_worker(lambda: producer.send('t', b'second').get(SOON))
+    cluster.faults.add(Delay(0.5), 'Produce')
+    told, futures = [], []
+    until_sent = threading.Event()
 
-        def call():
-            futures.append(producer.send('t', b'v'))
-            until_sent.set()
-            return futures[0].get(SOON)
+    def call():
+        futures.append(producer.send('t', b'v'))
+        until_sent.set()
+        return futures[0].get(SOON)
 
-        sender = threading.Thread(target=call, name='sender')
-        sender.start()
-        until_sent.wait(SOON)
-        for _ in range(2):
-            futures[0].add_callback(lambda _: told.append(threading.current_thread().name))
-            time.sleep(0.1)
-        sender.join(SOON)
-        end = time.monotonic() + SOON
-        while len(told) < 2 and time.monotonic() < end:
-            time.sleep(0.01)
-        assert len(told) == 2 and 'sender' not in told
+    sender = threading.Thread(target=call, name='sender')
+    sender.start()
+    until_sent.wait(SOON)
+    for _ in range(2):
+        futures[0].add_callback(lambda _: told.append(threading.current_thread().name))
+        time.sleep(0.1)
+    sender.join(SOON)
+    end = time.monotonic() + SOON
+    while len(told) < 2 and time.monotonic() < end:
+        time.sleep(0.01)
+    assert len(told) == 2 and 'sender' not in told
+
+
+@needs_attempts
+@pytest.mark.parametrize('kind', KINDS)
+def test_a_thread_sends_a_batch_itself_unless_nobody_would_notice_that_it_is_sent_twice(
+    cluster, producer, attempts, kind
+):
+    """With TLS an exception may close the connection."""
+    is_exact = producer.config['enable_idempotence']
+    producer.send('t', b'first').get(SOON)
+    in_worker(lambda: [producer.send('t', b'v').get(SOON) for _ in range(50)])
+    assert attempts[True] > 25, attempts
+    if not is_exact and cluster.ca_file:
+        assert attempts[True] == 0

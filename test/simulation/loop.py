@@ -23,6 +23,8 @@ MAX_STEPS = 200_000
 class SimTransport:
     """A connection to a broker in memory; the interface of kafka.net.transport.Transport."""
 
+    is_encrypted = is_torn = False
+
     def __init__(self, loop, sock, address):
         self.peername = address.ip, address.sockaddr[1]
         self.is_closed = False
@@ -70,7 +72,7 @@ class SimTransport:
         self._look_soon()
 
     def receive_into(self, received):
-        received[:] = [self.receive()]
+        received[:] = [data for data in [self.receive()] if data is not None]
 
     def receive(self):
         if self.is_closed or not self._sock.is_ready:

@@ -23,8 +23,8 @@ class Pollable(Protocol):
     """A transport for EventLoop.is_only()."""
 
     @property
-    def descriptor(self) -> Any:
-        """The descriptor of its socket; None if the transport may buffer bytes that were read."""
+    def descriptor(self) -> int:
+        """The descriptor of its socket, from which every byte that was received is handled."""
 
 
 class FirstCall(Protocol):

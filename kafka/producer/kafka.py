@@ -746,7 +746,7 @@ class KafkaProducer:
             done_before[0] = index
             return index == len(batches)
 
-        if not self._loop.wait(is_done, max(0.0, deadline - time.monotonic())):
+        if not self._engine.wait(is_done, max(0.0, deadline - time.monotonic())):
             raise FlushTimeoutError(
                 'flush: %d batches are still under way after %s seconds'
                 % (len(batches) - done_before[0], timeout)

@@ -1170,13 +1170,17 @@ class RecordAccumulator:
         """
         with self.patiently:
             self._begin()
+            # Otherwise every batch may be sent already, and the sender knows. A second call of it
+            # would be in the way of who sends a single batch (SingleBatchPath).
+            may_send_more = bool(self.limits.linger or self._boxes.topics)
             for topic in self._boxes.topics:
                 topic.box_until = 0.0  # later values are not part of this flush
             self._sweep_all(now)
             self._flushed = (self._opened,)
             batches = list(self._incomplete)
             self.is_changing = False
-        self._wake()
+        if may_send_more:
+            self._wake()
         return batches
 
     @property

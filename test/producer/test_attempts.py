@@ -45,6 +45,7 @@ KINDS = {
     'compressed': {'compression_type': 'gzip'},
     'unmeasured': {'metrics_enabled': False},
     'not retried': {'acks': 1, 'enable_idempotence': False, 'retries': 0},
+    'flushed': {},
     'over TLS': {'security_protocol': 'SSL', 'retry_backoff_ms': 1, 'reconnect_backoff_ms': 1},
 }
 
@@ -110,6 +111,7 @@ def test_an_exception_at_any_point_of_an_attempt_loses_nothing(
 
     def hit(at):
         """Send a record and wait for it, with an exception at a point; return the raiser."""
+        is_flushed = kind == 'flushed'
         raiser = Raiser(at, error, within=WITHIN)
         while producer._loop._ready:  # what a record before has left to be done
             time.sleep(0.001)
@@ -118,7 +120,7 @@ def test_an_exception_at_any_point_of_an_attempt_loses_nothing(
         try:
             with raiser:
                 futures.append((b'%d' % len(futures), producer.send('t', b'%d' % len(futures))))
-                futures[-1][1].get(SOON)
+                (producer.flush if is_flushed else futures[-1][1].get)(SOON)
         except error:
             raised = error
         assert (raised is None) is (raiser.raised_at is None), raiser.raised_at

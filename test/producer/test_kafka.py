@@ -25,6 +25,7 @@ from kafka.errors import (
 from kafka.partitioner import Murmur2Partitioner
 from kafka.structs import OffsetAndMetadata, TopicPartition
 from kafka.testing import Cluster
+from kafka.testing.faults import Hang
 from test.stored import stored_records
 
 RELEASES = ['0.9', '0.10.2', '0.11', '2.8', '4.4']
@@ -438,9 +439,7 @@ def test_who_waits_for_memory_goes_on_when_there_is_some():
 def test_flush_gives_up_in_time(cluster):
     with KafkaProducer(bootstrap_servers=cluster.bootstrap) as producer:
         producer.send('t', b'v').get(30)
-        producer._engine.sender._settings = producer._engine.sender._settings._replace(
-            max_in_flight=0
-        )
+        cluster.faults.add(Hang(), 'Produce')
         producer.send('t', b'v')
         with pytest.raises(KafkaTimeoutError) as caught:
             producer.flush(timeout=0.05)

@@ -284,7 +284,7 @@ def test_a_flush_that_two_threads_look_after_waits_for_every_batch(cluster, monk
                 told.append(asks[0]())
             return True
 
-    def wait(ask, seconds):
+    def wait(ask, seconds, first):
         asks.append(ask)
         told.append(ask())
         return True

@@ -19,6 +19,7 @@ from kafka.producer.in_flight_batches import InFlightBatches
 from kafka.producer.single_batch_path import SingleBatchAnswer
 from kafka.testing import Cluster
 from kafka.testing.faults import DropRequest, DropResponse, Error, Hang
+from test.raising import in_worker, needs_attempts
 from test.stored import stored, stored_records
 
 
@@ -96,6 +97,20 @@ def test_a_record_that_is_waited_for_goes_the_short_way(make, cluster, ways, kin
     records = stored_records(cluster, 'one')[2:]
     assert [(r.key, r.value) for r in records] == [(b'k%d' % n, b'%d' % n) for n in range(6)]
     assert [r.timestamp for r in records] == [future.value.timestamp for future in futures]
+
+
+@pytest.mark.parametrize(
+    'where',
+    [pytest.param(in_worker, marks=needs_attempts, id='worker'), lambda call: call()],
+)
+def test_a_flush_of_one_batch_goes_the_short_way(make, ways, where):
+    producer = make()
+    warm(producer)
+    del ways[:]
+    futures = [producer.send('one', b'%d' % n) for n in range(9)]
+    where(lambda: producer.flush(30))
+    assert ways == SHORT
+    assert [future.value.offset for future in futures] == list(range(2, 11))
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
     python3 docs/options.py
 
-``test/config/test_documents.py`` fails while the page and the table differ.
+``test/config/test_option_documents.py`` fails while the page and the table differ.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Programs patched by gevent or eventlet: ``python -m test.patched gevent shared BOOTSTRAP TOPIC``.
 
-Owns what such programs do; each is started as a process of its own by test/net/test_patched.py and
-by test/integration/test_patched.py, which judge what it prints: one line of JSON. The patching
-comes before anything else is imported, as these packages demand.
+Owns what such programs do; each is started as a process of its own by
+test/behaviour/test_patched.py and by test/integration/test_patched.py, which judge what it prints:
+one line of JSON. The patching comes before anything else is imported, as these packages demand.
 
 Beside each program a greenlet ticks every 10 ms. A call that blocked the whole process would stop
 it, so the ticks that it made while others waited are what shows that nothing does.

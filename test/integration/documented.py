@@ -3,9 +3,10 @@
 Owns two tables. EXAMPLES: every piece of code in the documents "kafka-python 0.9.5" and
 "kafka.consumer 0.9", and in "kafka-python 1.2.1" about consumer, producer, client and connection,
 in their order. PROMISES: every sentence there that says what will happen.
-A row is "place | what stands there" and, below it, the test that holds it; test/test_documented.py
-checks that these tests exist and that no test of an example is missing here. A test without a path
-is in one of the files test_documented_*.py beside this one, one with a path below test/.
+A row is "place | what stands there" and, below it, the test that holds it:
+test/behaviour/test_documented.py checks that these tests exist and that no test of an example is
+missing here. A test without a path is in one of the files test_documented_*.py beside this one, one
+with a path below test/.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ EXAMPLES = """
 3.4.1 OffsetCommitContext | provide_partition_info before mark
     test_offset_commit_context
 3.4.1 signatures | every class, method and function
-    test_documented_signatures.py::test_a_call_as_the_document_has_it_fits
+    behaviour/test_documented_signatures.py::test_a_call_as_the_document_has_it_fits
 # kafka.consumer 0.9
 kafka.consumer.kafka | a tail consumer, print statements
     test_tail_consumer_in_the_syntax_of_its_day
@@ -131,7 +132,7 @@ Usage, KafkaProducer | json in ASCII, retries=5
 Protocol | check_version() from the prompt
     test_a_broker_is_probed_for_its_version
 kafka-python API | every call of KafkaConsumer, KafkaProducer, KafkaClient, BrokerConnection
-    test_documented_names_1_2.py::test_a_call_as_the_documents_have_it_fits
+    behaviour/test_documented_names_1_2.py::test_a_call_as_the_documents_have_it_fits
 """
 
 PROMISES = """
@@ -159,7 +160,7 @@ PROMISES = """
 3.1.4 | what is not marked by task_done is not committed
     test_several_topics_with_commits
 3.1.4 | defaults of the settings
-    test_documented_signatures.py::test_defaults_of_the_kafka_consumer
+    behaviour/test_documented_signatures.py::test_defaults_of_the_kafka_consumer
 3.1.5 | num_procs processes; two partitions each
     test_several_processes_read_a_topic
 # 3.4.1 kafka.consumer
@@ -282,7 +283,7 @@ RoundRobinPartitioner | round robin
     partitioner/test_roundrobin.py::test_round_robin_takes_each_in_turn_whatever_the_key
 # 3.4.1 kafka.producer
 Producer | the thread uses client.copy()
-    producer/test_async.py::test_the_thread_runs_what_the_module_calls_send_upstream_with_a_copy_of_the_client
+    producer/test_base_async.py::test_the_thread_runs_what_the_module_calls_send_upstream_with_a_copy_of_the_client
 Producer | codec, req_acks, ack_timeout
     test_every_codec_the_options_name
 Producer | sync_fail_on_error False returns errors
@@ -302,7 +303,7 @@ Producer | async_retry_on_timeouts
 Producer | async_queue_maxsize; a full queue fails at once
     test_a_full_queue_fails_at_once_and_tells_what_was_not_queued
 Producer | async_queue_put_timeout
-    producer/test_async.py::test_a_full_queue_reports_the_messages_from_the_failing_one_on
+    producer/test_base_async.py::test_a_full_queue_reports_the_messages_from_the_failing_one_on
 Producer | async_log_messages_on_error: messages or hashes
     blocking/test_async_worker.py::test_failed_messages_are_logged_themselves_or_by_a_hash
 Producer | async_stop_timeout
@@ -310,7 +311,7 @@ Producer | async_stop_timeout
 Producer.send_messages | key is null
     test_the_base_producer_sends_without_key_to_the_partition_it_is_told
 Producer.stop | blocks until the thread is done
-    producer/test_async.py::test_stop_sends_what_is_queued_first
+    producer/test_base_async.py::test_stop_sends_what_is_queued_first
 KeyedProducer.send | the old name
     test_the_old_name_of_sending_with_a_key
 SimpleProducer | random_start True

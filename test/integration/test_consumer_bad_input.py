@@ -64,7 +64,7 @@ def raises(consumer):
 # --- what cannot be read ------------------------------------------------------------------------
 
 
-@pytest.mark.real  # embedded ones have no files; the same is in test/consumer/test_bad_records.py
+@pytest.mark.real  # embedded ones have no files; the same is in test/behaviour/test_bad_records.py
 @pytest.mark.parametrize('how', ['assign', 'group'])
 def test_a_batch_that_a_disk_has_damaged_is_named_and_stepped_over(
     cluster, consume, topic, fill, new_name, how

@@ -2,7 +2,7 @@
 
 By ACLs (KIP-11) that come and go while the consumer is there. What a consumer may not do is told by
 each call, in time, and it goes on when it may. The same on embedded brokers, to the last call: in
-test/consumer/test_denied.py.
+test/behaviour/test_consumer_denied.py.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from test.behaviour.test_patched import check_ticks, program, result
 from test.integration.fixtures import fetch, values
-from test.net.test_patched import check_ticks, program, result
 from test.patched import KINDS
 
 pytestmark = pytest.mark.integration

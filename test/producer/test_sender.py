@@ -21,8 +21,8 @@ from kafka.producer.producer_batch import BatchState, ProducerBatch
 from kafka.producer.sequence_numbers import Identity
 from kafka.producer.transaction_state import TransactionState
 from kafka.protocol.produce import BatchIndexAndErrorMessage, LeaderIdAndEpoch
+from test.behaviour.test_foreign_locks import changing
 from test.producer.sending_by_hand import NODE, Rig, new_topic_id
-from test.producer.test_foreign_locks import changing
 
 TOO_LARGE, NOT_LEADER, DENIED, CORRUPT = 10, 6, 29, 2
 

@@ -14,7 +14,7 @@ import sys
 
 import pytest
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+from test.sources import ROOT
 
 # What `import kafka` loads besides what an interpreter that runs `pass` has: all of it.
 OWN = {'kafka', 'kafka.version'}

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from test.integration import documented
+from test.sources import ROOT
 
-HERE = Path(__file__).parent
-OWN = sorted((HERE / 'integration').glob('test_documented_*.py'))
+TESTS = Path(ROOT, 'test')
+OWN = sorted((TESTS / 'integration').glob('test_documented_*.py'))
 ROWS = documented.rows(documented.EXAMPLES) + documented.rows(documented.PROMISES)
 
 
@@ -27,7 +28,7 @@ def names_in(path):
 @pytest.mark.parametrize('row', ROWS, ids=lambda row: '%s: %s' % (row.place, row.what))
 def test_the_test_of_a_row_exists(row):
     path, _, name = row.test.rpartition('::')
-    files = [HERE / path] if path else OWN
+    files = [TESTS / path] if path else OWN
     assert sum(name in names_in(file) for file in files) == 1, row.test
 
 

@@ -8,13 +8,15 @@ from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).parent
-PAGE = HERE.parent / 'docs' / 'upgrading.rst'
+from test.sources import ROOT
+
+TESTS = Path(ROOT, 'test')
+PAGE = Path(ROOT, 'docs') / 'upgrading.rst'
 
 # First column of a row -> file (below test/) and tests in it.
 HELD_BY = {
     '``acks`` and ``enable_idempotence`` that are not given': (
-        'config/test_tables.py',
+        'config/test_option_tables.py',
         'test_defaults_of_later_eras',
     ),
     'options that there are not': ('producer/test_kafka.py', 'test_unknown_options'),
@@ -44,7 +46,7 @@ HELD_BY = {
         'test_another_thread_is_told_who_is_inside',
     ),
     'a record that a deserializer refuses, a batch that is damaged': (
-        'consumer/test_bad_records.py',
+        'behaviour/test_bad_records.py',
         'test_what_a_deserializer_refuses_is_named_and_not_stepped_over_as_corrupt',
         'test_a_damaged_batch_is_named_each_time_and_stepped_over',
     ),
@@ -179,7 +181,7 @@ HELD_BY = {
         'test_timer_can_be_started_again_and_goes_on_calling',
     ),
     '``send_messages`` after ``stop()``': (
-        'producer/test_async.py',
+        'producer/test_base_async.py',
         'test_a_stopped_producer_takes_no_more_messages',
     ),
     '``send_messages`` without messages': (
@@ -255,12 +257,12 @@ HELD_BY = {
         'test_what_is_consumed_is_bytes_and_lines_that_compare_it_with_text_are_named',
     ),
     "``str`` keys with a partitioner of the program's own": (
-        'producer/test_text_mode.py',
+        'behaviour/test_text_mode.py',
         'test_a_partitioner_of_the_program_gets_keys_as_the_program_has_them',
         'test_the_packages_partitioners_go_by_the_bytes_that_are_sent',
     ),
     '``str`` topics, groups and client ids in requests made by hand': (
-        'producer/test_text_mode.py',
+        'behaviour/test_text_mode.py',
         'test_names_in_requests_made_by_hand_are_utf_8',
     ),
     '``print x,`` of Python 2': (
@@ -286,7 +288,7 @@ def test_every_row_is_held_by_a_test_and_every_test_is_of_a_row():
 @pytest.mark.parametrize('what', sorted(HELD_BY))
 def test_the_tests_of_a_row_exist(what):
     path, *names = HELD_BY[what]
-    tree = ast.parse((HERE / path).read_text(encoding='utf-8'))
+    tree = ast.parse((TESTS / path).read_text(encoding='utf-8'))
     there = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
     assert names
     assert set(names) <= there

@@ -397,7 +397,7 @@ def test_names_of_kerberos(make, options, name):
 
 
 def test_no_option_is_left_out():
-    importlib.import_module('test.producer.test_options_of_records')
+    importlib.import_module('test.behaviour.test_options_of_records')
     rows = config.options_of(config.PRODUCER)
     without = {name for name, row in rows.items() if row.is_ignored}
     assert set(rows) == SHOWN | without

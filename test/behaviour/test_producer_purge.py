@@ -20,8 +20,8 @@ from kafka.producer.transaction_state import TransactionState
 from kafka.producer.transaction_table import TxnState
 from kafka.testing import Cluster
 from kafka.testing.faults import Hang
+from test.behaviour.test_producer_forks import in_child
 from test.producer.sending_by_hand import Rig
-from test.producer.test_forks import in_child
 from test.stored import stored
 
 NEVER_SENT, MAYBE_STORED = 'dropped them before they were sent', 'they may be stored'

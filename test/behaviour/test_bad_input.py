@@ -1,9 +1,9 @@
 """What comes in, and the documented error it ends in, on real sockets.
 
 Here: hosts that are none, servers that are no brokers, wrong arguments, use after close, answers
-that are damaged or cut off. Elsewhere: brokers that lie (``test/test_lying_brokers.py``), varints
-and counts (``test/protocol/test_bad_input.py``), records (``test/record/test_bad_input.py``),
-compression bombs (``test/test_codec.py``).
+that are damaged or cut off. Beside this file: brokers that lie (``test_lying_brokers.py``), varints
+and counts (``test_protocol_bad_input.py``), records (``test_record_bad_input.py``). Compression
+bombs: ``test/test_codec.py``.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ import pytest
 import kafka
 from kafka import config
 from kafka.testing import Cluster
-from test.config.test_tables import OF_1_2
+from test.config.test_option_tables import OF_1_2
 from test.documented_calls import check_call, find
 
 SIGNATURES = """

@@ -1,23 +1,23 @@
 """What a consumer may not read is told by each call, and it reads on when it may.
 
-On embedded brokers, by both protocols; test_consumer_permissions.py has real ones.
+By both protocols; brokers, network and clock are in memory: test_consumer_permissions.py has real
+brokers.
 """
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
-from kafka import KafkaProducer
 from kafka.errors import (
     CommitFailedError,
     GroupAuthorizationFailedError,
     TopicAuthorizationFailedError,
 )
 from kafka.structs import OffsetAndMetadata, TopicPartition
-from kafka.testing import Cluster
-from test.consumer.modern import SECONDS, consumer_of, poll_until
+from kafka.testing import MemoryCluster
+from test.consumer.modern import SECONDS, poll_until
+from test.simulation.copier import SimProducer, create_topic
+from test.simulation.reader import SimConsumer
 
 pytestmark = pytest.mark.once
 
@@ -38,10 +38,11 @@ def protocol(request):
 
 @pytest.fixture
 def cluster(protocol):
-    topics = {'open': 1, 'seen': 1, 'hidden': 1}
     # A member of a group of the new protocol is refused with a heartbeat.
     heartbeat = {'group_consumer_heartbeat_interval_ms': 200}
-    with Cluster(version=protocol[0], authorizer=True, topics=topics, **heartbeat) as made:
+    with MemoryCluster(version=protocol[0], authorizer=True, **heartbeat) as made:
+        for name in ('open', 'seen', 'hidden'):
+            create_topic(made, name)
         made.allow(ME, 'Write', 'Read', 'Describe', topic='open')
         made.allow(ME, 'Describe', topic='seen')
         made.allow(ME, 'Read', 'Describe', group='own')
@@ -53,8 +54,13 @@ def consume(cluster, protocol):
     made = []
 
     def give(*topics, **options):
-        options = {'heartbeat_interval_ms': 200, 'group_protocol': protocol[1], **options}
-        made.append(consumer_of(cluster, *topics, **options))
+        options = {
+            'auto_offset_reset': 'earliest',
+            'heartbeat_interval_ms': 200,
+            'group_protocol': protocol[1],
+            **options,
+        }
+        made.append(SimConsumer.of(cluster, [], *topics, **options))
         return made[-1]
 
     yield give
@@ -64,36 +70,54 @@ def consume(cluster, protocol):
 
 def write_one(cluster, topic):
     cluster.allow(ME, 'Write', 'Describe', 'Read', topic=topic)
-    options = {'bootstrap_servers': cluster.bootstrap, 'enable_idempotence': False}
-    with KafkaProducer(**options) as producer:
+    with SimProducer.of(cluster, [], enable_idempotence=False) as producer:
         producer.send(topic, b'7', partition=0).get(SECONDS)
 
 
-def refused(kind, *calls):
-    """Make each call twice; all are refused at once, and not one by a group that went on."""
-    for call in calls:
-        for _ in range(2):
-            began = time.monotonic()
-            with pytest.raises(kind) as caught:
-                call()
-            assert time.monotonic() - began < AT_ONCE
-            assert not isinstance(caught.value, CommitFailedError)
-    return caught.value
+@pytest.fixture
+def now(cluster):
+    """Return the clock that all have, in seconds."""
+    return cluster.timers.clock.monotonic
 
 
-def read_on(consumer, kind):
-    """Poll, whatever is still refused, until a record comes."""
-    deadline = time.monotonic() + SECONDS
-    while time.monotonic() < deadline:
-        try:
-            return poll_until(consumer, 1)[0].value
-        except kind:
-            time.sleep(0.01)  # a program would as well
-    raise AssertionError('it was told to the end')
+@pytest.fixture
+def refused(now):
+    """Return a function that makes each call twice: all are refused at once.
+
+    And not one by a group that went on.
+    """
+
+    def check(kind, *calls):
+        for call in calls:
+            for _ in range(2):
+                began = now()
+                with pytest.raises(kind) as caught:
+                    call()
+                assert now() - began < AT_ONCE
+                assert not isinstance(caught.value, CommitFailedError)
+        return caught.value
+
+    return check
+
+
+@pytest.fixture
+def read_on(now):
+    """Return a function that polls, whatever is still refused, until a record comes."""
+
+    def read(consumer, kind):
+        deadline = now() + SECONDS
+        while now() < deadline:
+            try:
+                return poll_until(consumer, 1)[0].value
+            except kind:
+                consumer._engine.wait(lambda: False, 0.01)  # a program would sleep as well
+        raise AssertionError('it was told to the end')
+
+    return read
 
 
 @pytest.mark.parametrize('topic', ['seen', 'hidden'])
-def test_a_subscribed_topic_that_may_not_be_read(cluster, consume, topic):
+def test_a_subscribed_topic_that_may_not_be_read(cluster, consume, topic, refused, read_on):
     consumer = consume(topic, consumer_timeout_ms=SECONDS * 1000)
     kind = TopicAuthorizationFailedError
     error = refused(kind, lambda: consumer.poll(SECONDS * 1000), lambda: next(consumer))
@@ -103,7 +127,7 @@ def test_a_subscribed_topic_that_may_not_be_read(cluster, consume, topic):
 
 
 @pytest.mark.parametrize('topic', ['seen', 'hidden'])
-def test_an_assigned_topic_that_may_not_be_read(cluster, consume, topic):
+def test_an_assigned_topic_that_may_not_be_read(cluster, consume, topic, refused, read_on):
     consumer = consume()
     consumer.assign([TopicPartition(topic, 0)])
     kind = TopicAuthorizationFailedError
@@ -113,7 +137,7 @@ def test_an_assigned_topic_that_may_not_be_read(cluster, consume, topic):
     assert read_on(consumer, kind) == b'7'
 
 
-def test_offsets_of_a_topic_that_may_not_be_seen(consume):
+def test_offsets_of_a_topic_that_may_not_be_seen(consume, refused):
     consumer, hidden = consume(group_id='own'), TopicPartition('hidden', 0)
     consumer.assign([hidden])
     refused(
@@ -126,7 +150,7 @@ def test_offsets_of_a_topic_that_may_not_be_seen(consume):
     )
 
 
-def test_others_are_read_while_one_topic_of_a_member_may_not_be(cluster, consume):
+def test_others_are_read_while_one_topic_of_a_member_may_not_be(cluster, consume, refused, read_on):
     """Each poll tells of it; who goes on polling all the same gets the others' records."""
     write_one(cluster, 'open')
     consumer = consume('open', 'hidden', group_id='own')
@@ -136,20 +160,20 @@ def test_others_are_read_while_one_topic_of_a_member_may_not_be(cluster, consume
 
 
 @pytest.mark.parametrize('protocol', [('4.4', 'consumer')], ids='-'.join)
-def test_other_topics_come_soon_after_what_may_not_be_read(cluster, consume):
+def test_other_topics_come_soon_after_what_may_not_be_read(cluster, consume, refused, now):
     """Also if the coordinator has said so and nobody has polled since."""
     write_one(cluster, 'open')
     consumer = consume('hidden', group_id='own')
     refused(TopicAuthorizationFailedError, lambda: consumer.poll(SECONDS * 1000))
     engine = consumer._engine
     assert engine.wait(lambda: engine.member.errors, SECONDS)
-    began = time.monotonic()
+    began = now()
     consumer.subscribe(['open'])
     assert poll_until(consumer, 1)[0].value == b'7'
-    assert time.monotonic() - began < HEARTBEAT / 2
+    assert now() - began < HEARTBEAT / 2
 
 
-def test_other_topics_come_soon_after_what_may_not_be_fetched(cluster, consume):
+def test_other_topics_come_soon_after_what_may_not_be_fetched(cluster, consume, refused):
     """Also if a broker has said so, and said it again since the program polled."""
     write_one(cluster, 'open')
     consumer = consume('seen')
@@ -172,7 +196,7 @@ def test_what_the_coordinator_denies_is_told_as_far_as_it_is_known(consume, forb
         assert error is None if 'c' in topics else error.args == (told,)
 
 
-def test_a_group_that_may_not_be_joined(cluster, consume):
+def test_a_group_that_may_not_be_joined(cluster, consume, refused, read_on):
     write_one(cluster, 'open')
     consumer = consume('open', group_id='theirs', consumer_timeout_ms=SECONDS * 1000)
     kind = GroupAuthorizationFailedError
@@ -190,7 +214,9 @@ def test_a_group_that_may_not_be_joined(cluster, consume):
     assert consumer.committed(OPEN) == 1
 
 
-def test_offsets_of_a_group_that_may_not_be_used_by_who_assigns_itself(cluster, consume):
+def test_offsets_of_a_group_that_may_not_be_used_by_who_assigns_itself(
+    cluster, consume, refused, read_on
+):
     consumer = consume(group_id='theirs')
     consumer.assign([OPEN])
     kind = GroupAuthorizationFailedError
@@ -202,17 +228,19 @@ def test_offsets_of_a_group_that_may_not_be_used_by_who_assigns_itself(cluster, 
         lambda: consumer.commit({OPEN: OffsetAndMetadata(1, '')}),
     )
     future = consumer.commit_async({OPEN: OffsetAndMetadata(1, '')})
-    deadline = time.monotonic() + SECONDS
-    while not future.is_done and time.monotonic() < deadline:
+    for _ in range(100):
+        consumer._engine.wait(lambda: False, 0.01)  # as between polls
         with pytest.raises(kind):
             consumer.poll(50)
+        if future.is_done:
+            break
     assert isinstance(future.exception, kind)
     write_one(cluster, 'open')
     cluster.allow(ME, 'Read', 'Describe', group='theirs')
     assert read_on(consumer, kind) == b'7'
 
 
-def test_a_group_that_a_member_may_not_use_any_more(cluster, consume):
+def test_a_group_that_a_member_may_not_use_any_more(cluster, consume, refused, now):
     write_one(cluster, 'open')
     consumer = consume('open', group_id='own')
     assert len(poll_until(consumer, 1)) == 1
@@ -222,9 +250,9 @@ def test_a_group_that_a_member_may_not_use_any_more(cluster, consume):
         lambda: consumer.commit(),
         lambda: consumer.poll(SECONDS * 1000),
     )
-    began = time.monotonic()
+    began = now()
     consumer.close()
-    assert time.monotonic() - began < AT_ONCE
+    assert now() - began < AT_ONCE
 
 
 def test_an_error_that_is_told_again_and_again_does_not_grow(consume):
@@ -236,7 +264,7 @@ def test_an_error_that_is_told_again_and_again_does_not_grow(consume):
     assert depths[1] == depths[2]
 
 
-def test_a_commit_for_a_topic_that_may_only_be_seen(consume):
+def test_a_commit_for_a_topic_that_may_only_be_seen(consume, refused):
     consumer = consume(group_id='own')
     consumer.assign([OPEN])
     seen = TopicPartition('seen', 0)

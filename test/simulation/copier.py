@@ -11,6 +11,7 @@ from kafka.errors import KafkaError
 from kafka.exactly_once import ExactlyOnce
 from kafka.net.client import NetworkClient
 from kafka.producer import kafka as producers
+from kafka.testing.settings.configs import topic_keys
 from test.simulation.loop import SimLoop
 from test.simulation.reader import SimConsumer
 
@@ -20,6 +21,13 @@ SLACK = 1.0
 
 class GivesUp(Exception):
     """What a transform raises."""
+
+
+def create_topic(cluster, name, partitions=1):
+    """Create a topic for records of a SimProducer: their time is not that of the virtual clock."""
+    limit = {'message.timestamp.after.max.ms': str(2**63 - 1)}
+    has_limit = limit.keys() <= topic_keys(cluster.state.release.name).keys()
+    cluster.create_topic(name, partitions, configs=limit if has_limit else None)
 
 
 class SimProducer(KafkaProducer):

@@ -1198,8 +1198,14 @@ class RecordAccumulator:
             self.is_changing = False
             return count
 
+    def has_outcomes(self) -> bool:
+        """Return True if all records have an outcome; a request may still hold some that failed."""
+        if self.waiting_deferred or any(topic.box for topic in list(self._boxes.topics)):
+            return False  # in this order, see is_empty()
+        return all(batch.is_done for batch in list(self._incomplete))
+
     def is_empty(self) -> bool:
-        """Return True if all records have an outcome."""
+        """Return True if all records have an outcome, and no request holds any of them."""
         # Checked in the order in which records move: a record is in the next container before it is
         # removed from the previous one. No lock is taken, and another thread may move records
         # between these checks.

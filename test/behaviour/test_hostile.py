@@ -29,7 +29,7 @@ from test.hostile_servers import CLOSE, NEWEST, Broker, Unframed, produced, raw
 from test.stored import stored
 
 MIB = 1024 * 1024
-LIMIT = 1.0  # seconds: delivery_timeout_ms
+LIMIT = 0.25  # seconds: delivery_timeout_ms
 BUSY = 20.0  # how much longer everything may take on a busy machine
 
 
@@ -38,7 +38,7 @@ def producer_on(broker, **options):
         'acks': 1,
         'enable_idempotence': False,
         'delivery_timeout_ms': LIMIT * 1000,
-        'request_timeout_ms': 400,
+        'request_timeout_ms': 100,
         'max_block_ms': 1000,
         'retry_backoff_ms': 5,
         'reconnect_backoff_ms': 5,

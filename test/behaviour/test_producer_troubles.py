@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 
 import pytest
 
 from kafka import KafkaProducer
-from kafka.errors import KafkaConfigurationError
+from kafka.errors import KafkaConfigurationError, KafkaTimeoutError
 from kafka.future import Future
 from kafka.testing import Cluster
+from kafka.testing.faults import Throttle
 
 
 @pytest.fixture
@@ -149,3 +151,18 @@ def test_many_from_a_generator_and_headers_that_are_no_text(cluster):
         with pytest.raises(ValueError, match='name of a header'):
             producer.send('t', b'v', headers=[('\ud800', b'x')])
         assert producer.send('t', b'v', None, 0, 0).get(60).timestamp == 0
+
+
+def test_who_closes_waits_for_no_record_that_failed_and_cannot_be_sent(cluster):
+    """The broker wants to be left alone for weeks: a request with it waits for that time."""
+    cluster.faults.add(Throttle(2**31 - 1), 'Produce')
+    producer = KafkaProducer(
+        bootstrap_servers=cluster.bootstrap, delivery_timeout_ms=200, request_timeout_ms=100
+    )
+    assert producer.send('t', b'v').get(30).offset == 0
+    late = producer.send('t', b'w')
+    with pytest.raises(KafkaTimeoutError, match='delivery_timeout_ms'):
+        late.get(30)
+    began = time.monotonic()
+    producer.close()  # which may take delivery_timeout_ms and 5 seconds
+    assert time.monotonic() - began < 4

@@ -27,7 +27,9 @@ RELEASES = ['2.8', '4.4']
 
 @pytest.fixture(params=RELEASES)
 def cluster(request):
-    with Cluster(version=request.param, topics={'t': 1}) as cluster:
+    with Cluster(
+        version=request.param, topics={'t': 1}, transaction_abort_interval_ms=100
+    ) as cluster:
         yield cluster
 
 
@@ -211,11 +213,11 @@ def test_offsets_alone_can_be_prepared(cluster, client):
 
 
 def test_a_transaction_that_timed_out_cannot_be_committed(prepare, client):
-    state = prepare('a', transaction_timeout_ms=2000)
+    state = prepare('a', transaction_timeout_ms=500)
     deadline = time.monotonic() + 30
     while not client.check({'a': state}):
         assert time.monotonic() < deadline
-        time.sleep(0.2)
+        time.sleep(0.02)
     assert is_over(client.commit({'a': state})['a'])
 
 

@@ -279,7 +279,7 @@ class FetchCollector:
         count = 0
         while count < most:
             try:
-                some = self._take_some(None if most == math.inf else int(most - count))
+                some = self._next_of_one_partition(None if most == math.inf else int(most - count))
             except Exception as error:
                 refused, self._refused = self._refused, None
                 if refused is not error:
@@ -305,20 +305,20 @@ class FetchCollector:
                     records[partition] = taken
         return records
 
-    def _take_some(self, most: Optional[int]) -> Optional[_Taken]:
+    def _next_of_one_partition(self, most: Optional[int]) -> Optional[_Taken]:
         """Take records of one partition; None if nothing is buffered."""
         if self.held:
-            held = self._take_held(most)
+            held = self._next_held(most)
             if held is not None:
                 return held
-        fetch = self._engine.fetcher.take()
+        fetch = self._engine.fetcher.next_fetch()
         if fetch is None:
             return None
         fetch.recent = self._recent
-        taken: List[Any] = self._taken(fetch, lambda: fetch.take(most))
+        taken: List[Any] = self._take_or_put_back(fetch, lambda: fetch.take(most))
         return fetch.partition, fetch.token, taken, fetch.position, fetch.last_epoch
 
-    def _taken(self, fetch: Any, take: Callable[[], Any]) -> Any:
+    def _take_or_put_back(self, fetch: Any, take: Callable[[], Any]) -> Any:
         """Call take(), and put the fetch back into the buffer unless it is empty then."""
         engine = self._engine
         fetch.failed_at = None
@@ -357,7 +357,7 @@ class FetchCollector:
                 log.error('%s was %s: seek to the next offset to continue without it', name, note)
         error.failed_at = partition, offset
 
-    def _take_held(self, most: Optional[int]) -> Optional[_Taken]:
+    def _next_held(self, most: Optional[int]) -> Optional[_Taken]:
         """Take held records of a partition that is neither paused nor held by a rebalance."""
         engine = self._engine
         for partition, (token, records, end, epoch) in list(self.held.items()):
@@ -409,15 +409,15 @@ class FetchCollector:
         Raises: the error of a record that cannot be returned.
         """
         if self.held:
-            held = self._take_held(most)
+            held = self._next_held(most)
             if held is not None:
                 partition, token, records, end, epoch = held
                 return IteratedRecords(partition, token, ListedRecords(records), end, epoch)
-        fetch = self._engine.fetcher.take()
+        fetch = self._engine.fetcher.next_fetch()
         if fetch is None:
             return None
         try:
-            lazy: Any = self._taken(fetch, lambda: fetch.take_lazily(most))
+            lazy: Any = self._take_or_put_back(fetch, lambda: fetch.take_lazily(most))
         except Exception as error:
             self.hand_out.is_open, self._refused = self._refused is not error, None
             raise
@@ -454,7 +454,7 @@ class FetchCollector:
         Raises: the error of a record that cannot be returned.
         """
         engine = self._engine
-        held = self._take_held(None) if self.held else None
+        held = self._next_held(None) if self.held else None
         if held is not None:
             partition, token, records, end, epoch = held
             columns = _columns_of(records)
@@ -465,11 +465,11 @@ class FetchCollector:
                 return None
             self._move_on(partition, token, end, epoch, bool(records), self.hand_out)
             return batch
-        fetch = engine.fetcher.take()
+        fetch = engine.fetcher.next_fetch()
         if fetch is None:
             return None
         try:
-            batch = self._taken(fetch, lambda: take_arrow(fetch, maker))
+            batch = self._take_or_put_back(fetch, lambda: take_arrow(fetch, maker))
         except Exception as error:
             self.hand_out.is_open, self._refused = self._refused is not error, None
             raise

@@ -77,7 +77,7 @@ class _Batch(NamedTuple):
     waited_ms: float
 
 
-class _Answer(NamedTuple):
+class _AnsweredRequest(NamedTuple):
     node: int
     latency_ms: float
     throttle_ms: float
@@ -152,13 +152,15 @@ class ProducerMetrics(Recorder):
         if node not in self._by_node:
             self._node(node)
         records = sum([each.record_count for each in batches])
-        self._note(_new(_Answer, (node, seconds * 1000, response.throttle_time_ms, records)))
+        self._note(
+            _new(_AnsweredRequest, (node, seconds * 1000, response.throttle_time_ms, records))
+        )
 
     def stored(self, node: int, seconds: float, count: int) -> None:
         """Note the same as answered(), for a request with this number of records, all stored."""
         if node not in self._by_node:
             self._node(node)
-        self._note_only(_new(_Answer, (node, seconds * 1000, 0, count)))
+        self._note_only(_new(_AnsweredRequest, (node, seconds * 1000, 0, count)))
 
     def failed(self, batch: Any) -> None:
         """Record a batch that failed."""
@@ -178,7 +180,7 @@ class ProducerMetrics(Recorder):
 
     def _record(self, noted: Sequence[Any], now: float) -> None:
         batches = [each for each in noted if type(each) is _Batch]
-        answers = [each for each in noted if type(each) is _Answer]
+        answers = [each for each in noted if type(each) is _AnsweredRequest]
         if batches:
             self._record_batches(batches, now)
         if answers:
@@ -198,7 +200,7 @@ class ProducerMetrics(Recorder):
         for topic, some in by_topic.items():
             _record_sums(self._by_topic[topic], some, now)
 
-    def _record_answers(self, answers: Sequence[_Answer], now: float) -> None:
+    def _record_answers(self, answers: Sequence[_AnsweredRequest], now: float) -> None:
         sensors = self._sensors
         put(sensors['records-per-request'], gather([each.records for each in answers]), now)
         put(sensors['request-latency'], gather([each.latency_ms for each in answers]), now)

@@ -97,7 +97,7 @@ class Rig:
 
     def take(self, most=None):
         """Take what is next as a program would; tell whether there was something."""
-        fetch = self.fetcher.take()
+        fetch = self.fetcher.next_fetch()
         if fetch is None:
             return False
         records = fetch.take(most)

@@ -337,7 +337,7 @@ class Rig:
 
     def take(self):
         """Take a fetch, empty it as the program would; return its values, None for nothing."""
-        fetch = self.fetcher.take()
+        fetch = self.fetcher.next_fetch()
         if fetch is None:
             self.loop.settle()
             return None

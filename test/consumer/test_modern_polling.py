@@ -263,7 +263,7 @@ def test_a_deserializer_that_fails_leaves_the_position_on_its_record(cluster):
 def test_an_error_that_is_about_no_record_is_raised_and_loses_none(consumer, monkeypatch):
     """The handler of a signal may have raised it: what was taken before it comes again."""
     fetcher = consumer._engine.fetcher
-    take, calls = fetcher.take, []
+    take, calls = fetcher.next_fetch, []
 
     def fail_then():
         if calls:
@@ -273,7 +273,7 @@ def test_an_error_that_is_about_no_record_is_raised_and_loses_none(consumer, mon
             calls.append(fetch)
         return fetch
 
-    monkeypatch.setattr(fetcher, 'take', fail_then)
+    monkeypatch.setattr(fetcher, 'next_fetch', fail_then)
     with pytest.raises(IllegalStateError, match='gone'):
         poll_until(consumer, 1)
     monkeypatch.undo()

@@ -19,7 +19,7 @@ from kafka.structs import TopicPartition
 __all__ = ['FetchBuffer']
 
 
-class _Answer:
+class _SharedBytes:
     """The bytes of a response, which several fetches share."""
 
     __slots__ = ('left', 'size_bytes')
@@ -45,7 +45,7 @@ class FetchBuffer:
         self._states = states
         self._queue: Deque[CompletedFetch] = deque()
         self._aside: Dict[TopicPartition, List[CompletedFetch]] = {}
-        self._answers: Dict[CompletedFetch, _Answer] = {}
+        self._shared: Dict[CompletedFetch, _SharedBytes] = {}
         self._waiting: Dict[int, int] = {}  # by node, fetches in the queue that were never taken
         self._begun: Set[CompletedFetch] = set()
         self._is_relieved = False
@@ -85,10 +85,10 @@ class FetchBuffer:
     def add(self, fetches: Iterable[CompletedFetch]) -> None:
         """Append the fetches of one response."""
         fetches = list(fetches)
-        answer = _Answer(sum(fetch.size_bytes for fetch in fetches), len(fetches))
-        self.used += answer.size_bytes
+        shared = _SharedBytes(sum(fetch.size_bytes for fetch in fetches), len(fetches))
+        self.used += shared.size_bytes
         for fetch in fetches:
-            self._answers[fetch] = answer
+            self._shared[fetch] = shared
             self._queue.append(fetch)
             state = self._states(fetch.partition)
             # It may stay for long: the next request to its node must not wait for it.
@@ -125,7 +125,7 @@ class FetchBuffer:
             self._queue.remove(fetch)
         self._queue.extend(mine)
 
-    def take(self) -> Optional[CompletedFetch]:
+    def next_fetch(self) -> Optional[CompletedFetch]:
         """Remove and return the next fetch, or None; its bytes count until done()."""
         fetch = self.first()
         if fetch is not None:
@@ -155,23 +155,23 @@ class FetchBuffer:
                 self._count(each, -1)
                 self._begun.add(each)
         fetch.is_put_off = True  # otherwise no other partition would be served
-        if fetch in self._answers and fetch.shed():
-            self._release(self._answers[fetch])
-            self._answers[fetch] = _Answer(fetch.size_bytes, 1)
+        if fetch in self._shared and fetch.shed():
+            self._release(self._shared[fetch])
+            self._shared[fetch] = _SharedBytes(fetch.size_bytes, 1)
             self.used += fetch.size_bytes
         self.put_back(fetch)
 
     def done(self, fetch: CompletedFetch) -> None:
         """Release a fetch; the bytes of its response are free after the last of them."""
         self._begun.discard(fetch)
-        answer = self._answers.pop(fetch, None)
-        if answer is not None:
-            self._release(answer)
+        shared = self._shared.pop(fetch, None)
+        if shared is not None:
+            self._release(shared)
 
-    def _release(self, answer: _Answer) -> None:
-        answer.left -= 1
-        if not answer.left:
-            self.used -= answer.size_bytes
+    def _release(self, shared: _SharedBytes) -> None:
+        shared.left -= 1
+        if not shared.left:
+            self.used -= shared.size_bytes
             self._is_relieved = True
 
     def restore(self, partition: TopicPartition) -> None:
@@ -196,7 +196,7 @@ class FetchBuffer:
         """Drop everything."""
         self._queue.clear()
         self._aside.clear()
-        self._answers.clear()
+        self._shared.clear()
         self._begun.clear()
         self._waiting.clear()
         self.used = 0

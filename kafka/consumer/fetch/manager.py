@@ -267,7 +267,7 @@ class FetchManager:
 
     # ------------------------------------------------------------ by the thread that polls
 
-    def take(self) -> Optional[CompletedFetch]:
+    def next_fetch(self) -> Optional[CompletedFetch]:
         """Return the next completed fetch, or None; done() or put_back() follow.
 
         Stale fetches are dropped, those of paused partitions kept.
@@ -277,7 +277,7 @@ class FetchManager:
             if was_torn:
                 self._mend()
             has_changed = self._note_changes() or was_torn
-            fetch = self._buffer.take()
+            fetch = self._buffer.next_fetch()
             # Once the last fetch of a response is taken, the next request is sent before the
             # fetch is decoded.
             looks = self._buffer.take_relief() or has_changed

@@ -135,7 +135,7 @@ class NodeSelection:
             del self._at[partition]
         if node is not None and state is not None:
             self._at[partition] = node
-            self._ask(node, partition, state, known)
+            self._add_to_session(node, partition, state, known)
 
     def _node_for(
         self,
@@ -183,7 +183,7 @@ class NodeSelection:
         trouble = self._troubles.get(partition)
         return trouble is not None and trouble.token == state.token and now < trouble.until
 
-    def _ask(
+    def _add_to_session(
         self,
         node: int,
         partition: TopicPartition,

@@ -58,7 +58,7 @@ class FetchOutcome:
         self.notes: List[Tuple[bool, str, Tuple[Any, ...]]] = []
 
 
-class _Answer:
+class _HandledResponse:
     """A response that is being handled, and its outcome so far."""
 
     def __init__(self, node_id: int, limit: int, response: FetchResponse, now: float) -> None:
@@ -122,7 +122,7 @@ class FetchResponseHandler:
 
         Arguments: limit: bytes requested of each partition; made: by make().
         """
-        answer = _Answer(node_id, limit, response, now)
+        answer = _HandledResponse(node_id, limit, response, now)
         answer.outcome.is_progress = bool(made)
         for at, data in parts:
             wanted = session.asked(at)
@@ -138,14 +138,16 @@ class FetchResponseHandler:
         answer.outcome.is_unsettled = bool(self._subscription.unsettled)
         return answer.outcome
 
-    def _leave_alone(self, answer: _Answer, at: TopicPartition, state: TopicPartitionState) -> None:
+    def _leave_alone(
+        self, answer: _HandledResponse, at: TopicPartition, state: TopicPartitionState
+    ) -> None:
         self._selection.leave_alone(at, state.token, answer.now, self._backoff)
 
     # ------------------------------------------------------------ data
 
     def _take_data(
         self,
-        answer: _Answer,
+        answer: _HandledResponse,
         at: TopicPartition,
         state: TopicPartitionState,
         data: PartitionData,
@@ -173,7 +175,7 @@ class FetchResponseHandler:
 
     def _take_records(
         self,
-        answer: _Answer,
+        answer: _HandledResponse,
         at: TopicPartition,
         state: TopicPartitionState,
         fetch: CompletedFetch,
@@ -189,7 +191,9 @@ class FetchResponseHandler:
         else:  # the batch cannot be read: poll() raises, and the program has to seek
             self._selection.leave_alone(at, state.token, answer.now, lambda failures: math.inf)
 
-    def _make_room(self, answer: _Answer, at: TopicPartition, state: TopicPartitionState) -> None:
+    def _make_room(
+        self, answer: _HandledResponse, at: TopicPartition, state: TopicPartitionState
+    ) -> None:
         """Raise the limit of a partition whose first message was cut off, or keep an error."""
         limit = self._selection.grown(at) or answer.limit
         if self._selection.grow(at, limit, self._settings.max_bytes):
@@ -203,7 +207,7 @@ class FetchResponseHandler:
 
     def _take_error(
         self,
-        answer: _Answer,
+        answer: _HandledResponse,
         at: TopicPartition,
         state: TopicPartitionState,
         data: PartitionData,
@@ -228,7 +232,7 @@ class FetchResponseHandler:
         self._leave_alone(answer, at, state)
 
     def _handle_out_of_range(
-        self, answer: _Answer, at: TopicPartition, state: TopicPartitionState, offset: int
+        self, answer: _HandledResponse, at: TopicPartition, state: TopicPartitionState, offset: int
     ) -> bool:
         """Ask the leader, await a reset or note an error; return False if the next fetch waits."""
         if self._selection.is_follower(at, answer.node_id):
@@ -243,7 +247,9 @@ class FetchResponseHandler:
         answer.outcome.errors.append(out_of_range(at, offset))
         return False
 
-    def _take_leader_hint(self, answer: _Answer, at: TopicPartition, data: PartitionData) -> bool:
+    def _take_leader_hint(
+        self, answer: _HandledResponse, at: TopicPartition, data: PartitionData
+    ) -> bool:
         """Use the new leader that an error response names; return False if it has no newer one."""
         leader = data.current_leader
         if not self._cluster.take_hint(

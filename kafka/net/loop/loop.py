@@ -62,7 +62,7 @@ from kafka.errors import IllegalStateError, KafkaTimeoutError
 from kafka.net.loop.event_loop import FirstCall, Pollable
 from kafka.net.loop.executor import Executor, started
 from kafka.net.loop.selector import Poller
-from kafka.net.loop.signals import Interrupts, main_ident
+from kafka.net.loop.signals import PostponedSignals, main_ident
 from kafka.net.loop.tasks import Scheduler, Task
 from kafka.net.resolver import Address, resolve
 from kafka.net.transport import SocketOptions, Transport, open_transport
@@ -420,13 +420,13 @@ class Loop:
         has_waited = False
         try:
             while True:
-                interrupts = Interrupts(self._poller.wake)
+                postponed = PostponedSignals(self._poller.wake)
                 try:
-                    interrupts.begin()
-                    if self._drive(done, deadline, interrupts, first, me):
+                    postponed.begin()
+                    if self._drive(done, deadline, postponed, first, me):
                         return True
                 finally:
-                    interrupts.end()
+                    postponed.end()
                 if done():
                     return True
                 # Inlined _is_done(): this runs for each poll() of a consumer.
@@ -452,7 +452,7 @@ class Loop:
         self,
         done: Callable[[], Any],
         deadline: float,
-        interrupts: Interrupts,
+        postponed: PostponedSignals,
         first: Optional[FirstCall],
         me: int,
     ) -> bool:
@@ -478,7 +478,7 @@ class Loop:
             while not self._closing:
                 if done():
                     return True
-                if has_run and (interrupts.is_due or self.time() >= deadline):
+                if has_run and (postponed.is_due or self.time() >= deadline):
                     break
                 self._run_once(deadline)
                 has_run = True

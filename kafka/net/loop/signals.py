@@ -22,7 +22,7 @@ import weakref
 from types import FrameType
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-__all__ = ['Interrupts', 'main_ident']
+__all__ = ['PostponedSignals', 'main_ident']
 
 # The functions of the module signal create enumerations at each call: 6 us instead of 0.2 us.
 _plain = getattr(signal, '_signal', signal)
@@ -36,7 +36,7 @@ _NUMBERS = tuple(
 )
 
 
-class Interrupts:
+class PostponedSignals:
     """Postpones signals between begin() and end(). Has an effect in the main thread only.
 
     Arguments: wake: ends the poll; called by the signal handler.
@@ -125,20 +125,20 @@ main_ident = [threading.main_thread().ident]
 
 #: The handlers of all signals at the last begin(), and those of them that are replaced.
 _seen: List[Any] = [None, []]
-#: The active Interrupts objects, in the order of begin().
-_standing: List[weakref.ref[Interrupts]] = []
+#: The active PostponedSignals objects, in the order of begin().
+_standing: List[weakref.ref[PostponedSignals]] = []
 #: The handlers of the program that are, or were last, replaced.
 _programs: Dict[int, Any] = {}
 
 
 def _note(number: int, frame: Optional[FrameType]) -> None:
     for each in reversed(_standing):
-        interrupts = each()
-        if interrupts is not None:
-            interrupts.note(number, frame)
+        postponed = each()
+        if postponed is not None:
+            postponed.note(number, frame)
             return
-    # No Interrupts is active: the program has saved and restored this handler, or an exception kept
-    # a call from its end().
+    # No PostponedSignals is active: the program has saved and restored this handler, or an
+    # exception kept a call from its end().
     _programs[number](number, frame)
 
 

@@ -52,7 +52,7 @@ def test_they_come_in_the_order_in_which_they_came(parked):
     first, second, third = Fetch(A), Fetch(B), Fetch(A)
     parked.add([first, second])
     parked.add([third])
-    assert [parked.take() for _ in range(4)] == [first, second, third, None]
+    assert [parked.next_fetch() for _ in range(4)] == [first, second, third, None]
 
 
 def test_the_first_stays_until_it_is_taken(parked):
@@ -67,7 +67,7 @@ def test_what_is_stale_or_gone_is_dropped_with_its_bytes(parked, states):
     parked.add([Fetch(B)])
     states[A].token = 2
     del states[B]
-    assert parked.take() is None and (parked.used, parked.waiting(1)) == (0, 0)
+    assert parked.next_fetch() is None and (parked.used, parked.waiting(1)) == (0, 0)
 
 
 def test_what_is_paused_waits_aside_and_comes_back_first_and_in_order(parked, states):
@@ -79,7 +79,7 @@ def test_what_is_paused_waits_aside_and_comes_back_first_and_in_order(parked, st
     assert parked.first() is other, 'it is paused as before'
     states[A].fetchable = True
     parked.restore(A)
-    assert [parked.take() for _ in range(4)] == [first, second, other, None]
+    assert [parked.next_fetch() for _ in range(4)] == [first, second, other, None]
 
 
 def test_what_is_aside_and_no_longer_assigned_is_dropped(parked, states):
@@ -94,58 +94,58 @@ def test_what_is_aside_and_no_longer_assigned_is_dropped(parked, states):
 def test_what_is_put_back_is_next(parked, states):
     first, second = Fetch(A), Fetch(A)
     parked.add([first, second])
-    taken = parked.take()
+    taken = parked.next_fetch()
     parked.put_back(taken)
-    assert parked.take() is first
+    assert parked.next_fetch() is first
     states[A].fetchable = False
     assert parked.first() is None
     parked.put_back(first)
     states[A].fetchable = True
     parked.restore(A)
-    assert [parked.take(), parked.take()] == [first, second]
+    assert [parked.next_fetch(), parked.next_fetch()] == [first, second]
 
 
 def test_what_is_put_off_goes_behind_others_once_and_stays_in_order(parked):
     first, second, other = Fetch(A), Fetch(A), Fetch(B)
     parked.add([first, second, other])
-    parked.put_back(parked.take())
+    parked.put_back(parked.next_fetch())
     first.is_put_off = True
     assert parked.first() is other is parked.first()
     assert parked.waiting(1) == 2
-    assert [parked.take() for _ in range(4)] == [other, first, second, None]
+    assert [parked.next_fetch() for _ in range(4)] == [other, first, second, None]
 
 
 def test_what_is_put_off_comes_where_there_is_nothing_else(parked):
     fetch = Fetch(A)
     parked.add([fetch])
     fetch.is_put_off = True
-    assert parked.take() is fetch
+    assert parked.next_fetch() is fetch
 
 
 def test_what_is_put_off_and_paused_waits_aside_all_the_same(parked, states):
     fetch, other = Fetch(A), Fetch(B)
     parked.add([fetch, other])
     fetch.is_put_off, states[A].fetchable = True, False
-    assert parked.take() is other
+    assert parked.next_fetch() is other
     states[A].fetchable = True
     parked.restore(A)
-    assert parked.take() is fetch
+    assert parked.next_fetch() is fetch
 
 
 def test_what_cannot_be_read_keeps_no_bytes_of_its_answer(parked):
     bad, other = Fetch(A), Fetch(B)
     bad.kept_bytes = 3
     parked.add([bad, other])
-    assert parked.take() is bad
+    assert parked.next_fetch() is bad
     parked.put_off(bad)
     assert parked.used == 20 + 3
-    assert parked.take() is other
+    assert parked.next_fetch() is other
     parked.done(other)
     assert parked.take_relief() and parked.used == 3
-    assert parked.take() is bad
+    assert parked.next_fetch() is bad
     parked.put_off(bad)
     assert parked.used == 3
-    assert parked.take() is bad
+    assert parked.next_fetch() is bad
     parked.done(bad)
     assert parked.used == 0
 
@@ -153,14 +153,14 @@ def test_what_cannot_be_read_keeps_no_bytes_of_its_answer(parked):
 def test_what_can_be_read_and_is_put_off_keeps_them(parked):
     fetch = Fetch(A)
     parked.add([fetch])
-    parked.put_off(parked.take())
-    assert (parked.used, parked.take()) == (10, fetch)
+    parked.put_off(parked.next_fetch())
+    assert (parked.used, parked.next_fetch()) == (10, fetch)
 
 
 def test_what_was_let_go_of_comes_back_without_bytes(parked):
     fetch = Fetch(A)
     parked.add([fetch])
-    parked.take()
+    parked.next_fetch()
     parked.clear()
     fetch.kept_bytes = 3
     parked.put_off(fetch)
@@ -170,14 +170,14 @@ def test_what_was_let_go_of_comes_back_without_bytes(parked):
 def test_what_is_put_back_does_not_wait_to_be_begun(parked, states):
     fetch = Fetch(A)
     parked.add([fetch])
-    parked.take()
+    parked.next_fetch()
     parked.put_back(fetch)
     assert parked.waiting(1) == 0
     states[A].fetchable = False
     parked.first()
     states[A].fetchable = True
     parked.restore(A)
-    assert parked.waiting(1) == 0 and parked.take() is fetch
+    assert parked.waiting(1) == 0 and parked.next_fetch() is fetch
     parked.done(fetch)
     parked.add([Fetch(A)])
     assert parked.waiting(1) == 1
@@ -190,7 +190,7 @@ def test_an_answer_counts_until_the_last_of_it_is_done_with(parked):
     assert (parked.used, parked.free) == (20, 50)
     for fetch in fetches:
         assert parked.used == 20
-        parked.take()
+        parked.next_fetch()
         parked.done(fetch)
     assert (parked.used, parked.free) == (0, 70)
 
@@ -207,7 +207,7 @@ def test_what_waits_is_counted_by_node(parked):
     parked.add([Fetch(A), Fetch(B)])
     parked.add([Fetch(C, node_id=2)])
     assert [parked.waiting(node) for node in (1, 2, 3)] == [2, 1, 0]
-    parked.take()
+    parked.next_fetch()
     assert [parked.waiting(node) for node in (1, 2, 3)] == [1, 1, 0]
 
 
@@ -215,9 +215,9 @@ def test_it_tells_when_more_may_be_asked(parked):
     fetches = [Fetch(A), Fetch(B)]
     parked.add(fetches)
     assert not parked.take_relief()
-    parked.take()
+    parked.next_fetch()
     assert not parked.take_relief(), 'another one waits'
-    parked.take()
+    parked.next_fetch()
     assert parked.take_relief() and not parked.take_relief()
     parked.done(fetches[0])
     assert not parked.take_relief()
@@ -230,7 +230,7 @@ def test_it_is_quiet_only_where_neither_a_fetch_nor_relief_waits_to_be_told_of(p
     fetch = Fetch(A)
     parked.add([fetch])
     assert not parked.is_quiet
-    parked.take()
+    parked.next_fetch()
     assert not parked.is_quiet, 'more may be asked for'
     parked.take_relief()
     assert parked.is_quiet
@@ -250,7 +250,7 @@ def test_what_is_aside_is_dropped_for_others(parked, states):
 def test_all_goes_at_the_end(parked):
     parked.add([Fetch(A)])
     parked.clear()
-    assert parked.take() is None and parked.used == 0 and parked.waiting(1) == 0
+    assert parked.next_fetch() is None and parked.used == 0 and parked.waiting(1) == 0
 
 
 def test_it_says_what_it_is(parked):
@@ -262,11 +262,11 @@ def test_nobody_waits_for_what_is_behind_something_that_cannot_be_handed_out(par
     first, second, third, other = Fetch(A), Fetch(A), Fetch(A), Fetch(B)
     parked.add([first])
     parked.add([second])
-    parked.put_off(parked.take())
+    parked.put_off(parked.next_fetch())
     assert states[A].is_stuck and parked.waiting(1) == 0 and parked.take_relief()
     parked.add([third, other])  # it was under way
     assert parked.waiting(1) == 1
-    assert parked.take() is other
+    assert parked.next_fetch() is other
     assert parked.waiting(1) == 0
-    assert [parked.take() for _ in range(4)] == [first, second, third, None]
+    assert [parked.next_fetch() for _ in range(4)] == [first, second, third, None]
     assert parked.waiting(1) == 0

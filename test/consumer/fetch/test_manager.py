@@ -56,10 +56,10 @@ def test_a_parked_fetch_that_nobody_takes_stops_requests_to_its_node():
 def test_the_next_request_goes_when_the_last_fetch_is_taken_not_when_it_is_emptied():
     rig = Rig(2)
     rig.answer({T0: batch(0, b'a'), T1: batch(0, b'b')})
-    first = rig.fetcher.take()
+    first = rig.fetcher.next_fetch()
     rig.loop.settle()
     assert rig.open is None, 'one still waits'
-    second = rig.fetcher.take()
+    second = rig.fetcher.next_fetch()
     rig.loop.settle()
     assert rig.open.asked == {T0: 1, T1: 1}, 'behind what was fetched, not what was handed out'
     assert (first.partition, second.partition) == (T0, T1)
@@ -68,7 +68,7 @@ def test_the_next_request_goes_when_the_last_fetch_is_taken_not_when_it_is_empti
 def test_a_second_fetch_of_a_partition_comes_behind_the_first():
     rig = Rig()
     rig.answer({T0: batch(0, b'a')})
-    first = rig.fetcher.take()
+    first = rig.fetcher.next_fetch()
     rig.loop.settle()
     rig.answer({T0: batch(1, b'b')})
     rig.fetcher.put_back(first)
@@ -78,7 +78,7 @@ def test_a_second_fetch_of_a_partition_comes_behind_the_first():
 def test_a_fetch_that_is_taken_in_pieces_does_not_hold_up_the_next_request():
     rig = Rig()
     rig.answer({T0: batch(0, *[b'%d' % n for n in range(9)])})
-    fetch = rig.fetcher.take()
+    fetch = rig.fetcher.next_fetch()
     fetch.take(2)
     rig.fetcher.put_back(fetch)
     rig.loop.settle()
@@ -175,7 +175,7 @@ def test_a_partition_held_by_a_rebalance_is_like_a_paused_one():
 def test_what_is_put_back_of_a_paused_partition_lets_others_come():
     rig = Rig(2)
     rig.answer({T0: batch(0, b'a'), T1: batch(0, b'b')})
-    fetch = rig.fetcher.take()
+    fetch = rig.fetcher.next_fetch()
     rig.subscription.pause(T0)
     rig.fetcher.put_back(fetch)
     assert rig.take() == [b'b']
@@ -476,7 +476,7 @@ def test_requests_ask_for_what_the_budget_has_left():
 def test_a_request_asks_for_no_more_than_is_left():
     rig = Rig(max_buffered_bytes=8000)
     rig.answer({T0: big(0, 5432)})
-    rig.fetcher.take()
+    rig.fetcher.next_fetch()
     rig.loop.settle()
     assert rig.open.request.max_bytes == 8000 - rig.fetcher._buffer.used < 4000
 
@@ -516,7 +516,7 @@ def test_the_budget_holds_whatever_comes_and_goes(nodes):
 def test_nothing_is_asked_while_the_budget_is_used_up():
     rig = Rig(2, leaders={1: 2}, max_buffered_bytes=4000)
     rig.answer({T0: big(0, 5000)})
-    fetch = rig.fetcher.take()
+    fetch = rig.fetcher.next_fetch()
     rig.loop.settle()
     rig.sent_to(2)[-1].respond()
     rig.loop.advance(5.0)
@@ -531,7 +531,7 @@ def test_bytes_count_until_all_that_lies_in_them_is_done_with():
     rig.answer({T0: big(0), T1: big(0)})
     parked = rig.fetcher._buffer
     used = parked.used
-    first, second = rig.fetcher.take(), rig.fetcher.take()
+    first, second = rig.fetcher.next_fetch(), rig.fetcher.next_fetch()
     rig.fetcher.done(first)
     assert parked.used == used > 2000
     rig.fetcher.done(second)

@@ -130,7 +130,7 @@ def test_out_of_range_without_policy_is_told_until_the_program_seeks():
 def test_out_of_range_of_what_is_fetched_ahead_waits_until_all_before_it_is_handed_out():
     rig = Rig()
     rig.answer({T0: batch(0, b'a')})
-    fetch = rig.fetcher.take()
+    fetch = rig.fetcher.next_fetch()
     rig.loop.settle()
     rig.answer({T0: 1})
     assert not rig.state().awaiting_reset, 'the record in the hands of the program is not skipped'
@@ -262,7 +262,7 @@ def test_the_larger_limit_stays_and_is_for_that_partition_alone():
 def test_what_is_too_large_is_told_behind_what_comes_before_it():
     rig = Rig(fetch=(0, 2), max_partition_bytes=100, max_bytes=100)
     rig.answer({T0: batch(0, b'a', magic=1)})
-    fetch = rig.fetcher.take()
+    fetch = rig.fetcher.next_fetch()
     rig.loop.settle()
     rig.answer({T0: batch(1, b'x' * 250, magic=1)[:100]})
     assert not rig.fetcher.errors
@@ -283,7 +283,7 @@ def test_what_cannot_be_read_is_parked_once_and_asked_for_again_after_a_seek():
     rig.answer({T0: bytes(data)})
     rig.loop.advance(30.0)
     assert len(rig.sent) == 1
-    fetch = rig.fetcher.take()
+    fetch = rig.fetcher.next_fetch()
     with pytest.raises(CorruptRecordError):
         fetch.take()
     rig.loop.advance(30.0)

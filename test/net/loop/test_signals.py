@@ -11,7 +11,7 @@ import pytest
 
 from kafka.net.loop import signals as module
 from kafka.net.loop.loop import Loop
-from kafka.net.loop.signals import Interrupts
+from kafka.net.loop.signals import PostponedSignals
 from test.raising import Interruption, Raiser, needs_points
 
 pytestmark = pytest.mark.skipif(os.name == 'nt', reason='signals of POSIX')
@@ -28,21 +28,21 @@ def handler():
 
 def test_the_handler_is_called_behind_and_not_inside(handler):
     woken = []
-    interrupts = Interrupts(lambda: woken.append(1))
-    interrupts.begin()
+    postponed = PostponedSignals(lambda: woken.append(1))
+    postponed.begin()
     signal.raise_signal(signal.SIGINT)
-    assert interrupts.is_due
+    assert postponed.is_due
     assert (handler, woken) == ([], [1])
-    interrupts.end()
+    postponed.end()
     assert handler == [signal.SIGINT]
-    assert not interrupts.is_due
+    assert not postponed.is_due
 
 
 def test_nothing_came_nothing_is_told(handler):
     before = signal.getsignal(signal.SIGINT)
-    interrupts = Interrupts(int)
-    interrupts.begin()
-    interrupts.end()
+    postponed = PostponedSignals(int)
+    postponed.begin()
+    postponed.end()
     assert handler == []
     assert signal.getsignal(signal.SIGINT) is before
 
@@ -50,43 +50,43 @@ def test_nothing_came_nothing_is_told(handler):
 def test_what_the_handler_raises_goes_to_the_caller():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        interrupts = Interrupts(int)
-        interrupts.begin()
+        postponed = PostponedSignals(int)
+        postponed.begin()
         signal.raise_signal(signal.SIGINT)
         with pytest.raises(KeyboardInterrupt):
-            interrupts.end()
+            postponed.end()
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     finally:
         signal.signal(signal.SIGINT, before)
 
 
 def test_a_handler_that_a_program_sets_between_two_waits_is_the_one_that_is_told(handler, several):
-    calls, interrupts = [], Interrupts(int)
-    interrupts.begin()
-    interrupts.end()
+    calls, postponed = [], PostponedSignals(int)
+    postponed.begin()
+    postponed.end()
     signal.signal(signal.SIGTERM, lambda number, frame: calls.append(number))
-    interrupts.begin()
+    postponed.begin()
     signal.raise_signal(signal.SIGTERM)
-    interrupts.end()
+    postponed.end()
     assert calls == [signal.SIGTERM] and not several and not handler
 
 
 def test_an_ignored_signal_stays_ignored():
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        interrupts = Interrupts(int)
-        interrupts.begin()
+        postponed = PostponedSignals(int)
+        postponed.begin()
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-        interrupts.end()
+        postponed.end()
     finally:
         signal.signal(signal.SIGINT, before)
 
 
 def test_a_handler_that_was_set_meanwhile_stays(handler):
-    interrupts = Interrupts(int)
-    interrupts.begin()
+    postponed = PostponedSignals(int)
+    postponed.begin()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    interrupts.end()
+    postponed.end()
     assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
@@ -94,7 +94,7 @@ def test_a_handler_that_was_set_meanwhile_stays(handler):
 def test_the_last_of_several_who_leave_in_any_order_puts_the_handler_back(handler, first):
     """Greenlets do: each polls in a turn of a loop of its own."""
     before = signal.getsignal(signal.SIGINT)
-    both = [Interrupts(int), Interrupts(int)]
+    both = [PostponedSignals(int), PostponedSignals(int)]
     both[0].begin()
     both[1].begin()
     signal.raise_signal(signal.SIGINT)
@@ -108,10 +108,10 @@ def test_the_last_of_several_who_leave_in_any_order_puts_the_handler_back(handle
 
 def test_a_handler_that_is_put_back_too_late_calls_that_of_the_program(handler):
     before = signal.getsignal(signal.SIGINT)
-    interrupts = Interrupts(int)
-    interrupts.begin()
+    postponed = PostponedSignals(int)
+    postponed.begin()
     stale = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    interrupts.end()
+    postponed.end()
     signal.signal(signal.SIGINT, stale)
     signal.raise_signal(signal.SIGINT)
     assert handler == [signal.SIGINT]
@@ -123,10 +123,10 @@ def test_other_threads_touch_nothing(handler):
     seen = []
 
     def run():
-        interrupts = Interrupts(int)
-        interrupts.begin()
+        postponed = PostponedSignals(int)
+        postponed.begin()
         seen.append(signal.getsignal(signal.SIGINT))
-        interrupts.end()
+        postponed.end()
 
     thread = threading.Thread(target=run)
     thread.start()
@@ -150,12 +150,12 @@ def several():
 
 def test_each_signal_is_told_once(several):
     before = signal.getsignal(signal.SIGTERM)
-    interrupts = Interrupts(int)
-    interrupts.begin()
+    postponed = PostponedSignals(int)
+    postponed.begin()
     for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGTERM):
         signal.raise_signal(number)
     assert several == []
-    interrupts.end()
+    postponed.end()
     assert sorted(several) == sorted([signal.SIGTERM, signal.SIGUSR1])
     assert signal.getsignal(signal.SIGTERM) is before
 
@@ -170,14 +170,14 @@ def test_a_handler_that_raises_keeps_no_other_from_being_told(several):
         (signal.SIGTERM, signal.SIGALRM),
     ):
         del several[:]
-        interrupts = Interrupts(int)
-        interrupts.begin()
+        postponed = PostponedSignals(int)
+        postponed.begin()
         signal.raise_signal(first)
         signal.raise_signal(second)
         with pytest.raises(OSError, match='mine'):
-            interrupts.end()
+            postponed.end()
         assert several == [signal.SIGTERM]
-        assert not interrupts.is_due
+        assert not postponed.is_due
 
 
 def test_a_signal_that_comes_while_its_handler_is_stood_in_for_is_the_programs(
@@ -190,9 +190,9 @@ def test_a_signal_that_comes_while_its_handler_is_stood_in_for_is_the_programs(
 
     monkeypatch.setattr(module, '_set', set_and_raise)
     monkeypatch.setattr(module, '_programs', {})  # as in the first call of a program
-    interrupts = Interrupts(int)
-    interrupts.begin()
-    interrupts.end()
+    postponed = PostponedSignals(int)
+    postponed.begin()
+    postponed.end()
     assert handler == [signal.SIGINT]
 
 
@@ -223,12 +223,12 @@ def test_ctrl_c_works_after_another_signal_has_ended_a_call_that_was_about_to_wa
 def test_a_call_that_was_kept_from_its_end_holds_no_signal_off(handler):
     """What is raised into the main thread from outside may come just before that."""
     before = signal.getsignal(signal.SIGINT)
-    interrupts = Interrupts(int)
-    interrupts.begin()
-    del interrupts
+    postponed = PostponedSignals(int)
+    postponed.begin()
+    del postponed
     signal.raise_signal(signal.SIGINT)
     assert handler == [signal.SIGINT]
-    following = Interrupts(int)
+    following = PostponedSignals(int)
     following.begin()
     following.end()
     assert signal.getsignal(signal.SIGINT) is before
@@ -243,12 +243,12 @@ def test_a_signal_that_was_noted_is_told_although_another_one_raises_meanwhile(h
 
     def end(at):
         handler.clear()
-        interrupts, raiser = Interrupts(int), Raiser(at)
-        interrupts.begin()
+        postponed, raiser = PostponedSignals(int), Raiser(at)
+        postponed.begin()
         signal.raise_signal(signal.SIGINT)
         try:
             with raiser:
-                interrupts.end()
+                postponed.end()
         except Interruption:
             pass
         return raiser

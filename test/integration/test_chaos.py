@@ -91,6 +91,18 @@ def test_transactions_are_seen_whole_or_not_at_all(log, wrong):
     assert found.is_good == (not wrong)
 
 
+def test_aborted_records_go_again_in_ever_smaller_transactions_and_in_their_order():
+    waiting, done = [range(10, 15)], []
+    while waiting:
+        numbers = waiting.pop()
+        if len(numbers) > 1:
+            waiting += chaos.halves(numbers)
+        else:
+            done += numbers
+    assert done == [*range(10, 15)]
+    assert chaos.halves(range(7, 8)) == [range(7, 8)]
+
+
 @pytest.mark.integration
 @pytest.mark.brokers(3)
 @pytest.mark.thorough

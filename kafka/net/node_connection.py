@@ -602,11 +602,16 @@ class NodeConnection:
         """End a submit_made() that an exception has ended; return False if bytes were sent."""
         if not self.is_submitting(answer):
             return True
-        is_begun = self._is_written or self._submitted[2] or self._transport.is_torn
+        is_begun = self._is_written or self._submitted[2] or self._is_torn
         if answer.found is None and is_begun:
             return False
         self._submitting = self._received = None
         return True
+
+    @property
+    def _is_torn(self) -> bool:
+        """Whether the connection was lost or cannot be used: see Transport.is_torn."""
+        return self._transport is None or self._transport.is_torn
 
     def is_submitting(self, answer: PreparedResponse) -> bool:
         """Return True if an exception has ended submit_made() when it was half done."""
@@ -621,7 +626,7 @@ class NodeConnection:
         """
         answer, (correlation_id, size, noted) = self._submitting, self._submitted
         is_written = self._is_written or noted == [size]
-        is_lost = self.session is None or self._transport.is_torn
+        is_lost = self.session is None or self._is_torn
         if answer is None or not is_written or is_lost:
             self._in_flight.clear()
             self._lose(KafkaConnectionError('an exception was raised in the thread that used it'))

@@ -27,8 +27,8 @@ class SecuredTransport:
         self._inner = inner
         self._tls = tls
         self._has_read = False
-        # True while bytes are encrypted and sent, or received and decrypted: these are several
-        # steps, and bytes between two of them are lost with an exception.
+        # True while bytes are encrypted and sent, or received and decrypted, and after an exception
+        # in that: these are several steps, and bytes between two of them are lost then.
         self.is_torn = False
 
     def __repr__(self) -> str:
@@ -56,7 +56,7 @@ class SecuredTransport:
 
     @property
     def descriptor(self) -> int:
-        """The descriptor of the socket; what was received of it before has been decrypted."""
+        """The descriptor of the socket; all that was received from it has been decrypted."""
         return self._inner.descriptor
 
     def write(self, buffers: Sequence[Any], noted: Optional[List[int]] = None) -> None:
@@ -132,7 +132,11 @@ class SecuredTransport:
         """
         self.is_torn = True
         encrypted: List[bytes] = []
-        self._inner.receive_into(encrypted)
+        broken: Optional[KafkaConnectionError] = None
+        try:
+            self._inner.receive_into(encrypted)
+        except KafkaConnectionError as error:  # of TLS in TLS, after some pieces
+            broken = error
         for each in encrypted:
             self._tls.receive(each)
             self._flush()
@@ -141,6 +145,8 @@ class SecuredTransport:
         if self._tls.is_ended:
             received.append(b'')
         self.is_torn = False
+        if broken is not None:
+            raise broken
 
     def _explained(self, error: KafkaConnectionError) -> KafkaConnectionError:
         """Add a hint to the error of a connection that breaks before anything was read from it."""

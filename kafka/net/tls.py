@@ -247,7 +247,9 @@ class TlsClient:
             return b''
         except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
             data = b''
-        except ssl.SSLError as error:
+        except OSError as error:
+            if not _is_of_tls(error):
+                raise
             raise self._failure(error) from error
         self.is_ended = not data
         self._has_read = True
@@ -259,7 +261,9 @@ class TlsClient:
             return
         try:
             self._tls.write(data)
-        except ssl.SSLError as error:  # any other OSError is one that was raised in this thread
+        except OSError as error:
+            if not _is_of_tls(error):
+                raise
             raise self._failure(error) from error
 
     def close(self) -> None:
@@ -292,6 +296,14 @@ class TlsClient:
                 return TlsError(text % self.host)
         text = 'TLS with %s failed: %s' % (self.host, reason or type(error).__name__)
         return TlsError(text if self._has_read else text + _BREAKS_OFF)
+
+
+def _is_of_tls(error: OSError) -> bool:
+    """Return False for what was raised in this thread from outside, such as a TimeoutError.
+
+    OpenSSL reads and writes memory here, and cannot time out.
+    """
+    return isinstance(error, (ssl.SSLError, ConnectionError)) or type(error) is OSError
 
 
 # Alerts of a broker about the client's certificate.

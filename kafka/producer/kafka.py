@@ -232,7 +232,7 @@ class KafkaProducer:
 
     async def _close_in_turns(self, deadline: float) -> None:
         self._accumulator.close()
-        while not self._accumulator.has_outcomes() and self._loop.time() < deadline:
+        while not self._accumulator.has_told_all() and self._loop.time() < deadline:
             await self._loop.sleep(_COLLECTED_LOOK_SECONDS)
         self.close(timeout=0)
 
@@ -864,7 +864,7 @@ class KafkaProducer:
                     at_last.enter_context(CleanUp(serializer.close))
             try:
                 if timeout:
-                    self._loop.wait(self._accumulator.has_outcomes, timeout)
+                    self._loop.wait(self._accumulator.has_told_all, timeout)
                     if not self.config['acks']:
                         self._settle(deadline - time.monotonic())
             except IllegalStateError:  # called in a callback, which cannot wait for itself

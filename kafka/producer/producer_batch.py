@@ -117,6 +117,7 @@ class ProducerBatch:
         'has_columns',
         'headers',
         'is_done',
+        'is_told',
         'is_transactional',
         'is_unasked',
         'keys',
@@ -183,7 +184,7 @@ class ProducerBatch:
         self.is_transactional = False
         self.is_unasked = False
         self.was_split = False
-        self.is_done = False
+        self.is_done = self.is_told = False
         self.base_offset = self.log_append_time = self.log_start_offset = -1
         self.pieces: Optional[List[Tuple[int, ProducerBatch]]] = None
         self.pieces_left = 0
@@ -509,6 +510,7 @@ class ProducerBatch:
         self.is_done = True
         if tells and (self.calls or self._parent is not None):
             self._tell(self._taken_calls())
+        self.is_told = True
 
     def _taken_calls(self) -> Iterator[Call]:
         """Remove and yield the pending callbacks one by one, so that each runs once."""

@@ -1170,9 +1170,10 @@ class RecordAccumulator:
         """
         with self.patiently:
             self._begin()
-            # Otherwise every batch may be sent already, and the sender knows. A second call of it
-            # would be in the way of who sends a single batch (SingleBatchPath).
-            may_send_more = bool(self.limits.linger or self._boxes.topics)
+            # Otherwise a call of the sender is scheduled, or a timer, for each batch that is not
+            # sent. A second call would keep a thread from the fast path (SingleBatchPath).
+            is_woken = self._looks == self._woken_at or not self._busy
+            may_send_more = self.limits.linger or self._boxes.topics or not is_woken
             for topic in self._boxes.topics:
                 topic.box_until = 0.0  # later values are not part of this flush
             self._sweep_all(now)
@@ -1198,11 +1199,14 @@ class RecordAccumulator:
             self.is_changing = False
             return count
 
-    def has_outcomes(self) -> bool:
-        """Return True if all records have an outcome; a request may still hold some that failed."""
+    def has_told_all(self) -> bool:
+        """Return True if all records have an outcome and their callbacks have been called.
+
+        Requests that are not answered yet may still hold some that failed: see is_empty().
+        """
         if self.waiting_deferred or any(topic.box for topic in list(self._boxes.topics)):
             return False  # in this order, see is_empty()
-        return all(batch.is_done for batch in list(self._incomplete))
+        return all(batch.is_told for batch in list(self._incomplete))
 
     def is_empty(self) -> bool:
         """Return True if all records have an outcome, and no request holds any of them."""

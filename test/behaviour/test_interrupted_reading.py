@@ -83,7 +83,7 @@ class Program:
     def check_memory(self):
         parked = self.consumer._engine.fetcher._buffer
         self.consumer.pause(FIRST, SECOND)
-        left = set(parked._answers.values())
+        left = set(parked._shared.values())
         assert parked.used == sum(each.size_bytes for each in left)
 
 

@@ -153,6 +153,27 @@ def test_many_from_a_generator_and_headers_that_are_no_text(cluster):
         assert producer.send('t', b'v', None, 0, 0).get(60).timestamp == 0
 
 
+def test_who_closes_waits_for_the_callbacks_that_run_in_another_thread(cluster):
+    told, has_begun, may_go_on = [], threading.Event(), threading.Event()
+
+    def wait_and_tell(metadata):
+        has_begun.set()
+        may_go_on.wait(30)
+        told.append((metadata.offset, producer._accumulator.has_told_all()))
+
+    producer = KafkaProducer(bootstrap_servers=cluster.bootstrap, linger_ms=100_000)
+    for _ in range(3):
+        producer.send('t', b'v').add_callback(wait_and_tell)
+    sender = threading.Thread(target=producer.flush)
+    sender.start()
+    has_begun.wait(30)
+    threading.Timer(0.2, may_go_on.set).start()
+    producer.close()
+    # close() waits for that; what is left then has five seconds.
+    assert told == [(0, False), (1, False), (2, False)]
+    sender.join(30)
+
+
 def test_who_closes_waits_for_no_record_that_failed_and_cannot_be_sent(cluster):
     """The broker wants to be left alone for weeks: a request with it waits for that time."""
     cluster.faults.add(Throttle(2**31 - 1), 'Produce')

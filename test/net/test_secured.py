@@ -171,3 +171,57 @@ def test_a_layer_passes_bytes_until_tls_starts():
     assert layer.is_encrypted
     with pytest.raises(TlsError):
         layer.decrypt(b'no TLS')
+
+
+class Session:
+    """TLS within TLS, as to a broker behind a proxy: two clients, and what the servers send."""
+
+    def __init__(self):
+        self.outer = Pair(trusting()).shake_hands()
+        self.outer.to_client()
+        self.outer.client.read()  # tickets of TLS 1.3
+        self.inner = Pair(trusting()).shake_hands()
+        self.inner.to_client()
+        self.inner.client.read()
+
+    def sent(self, value):
+        return encrypted(self.outer, encrypted(self.inner, value))
+
+
+def test_what_came_before_an_error_of_the_proxy_is_received():
+    session = Session()
+    wire = Inner(reads=[[session.sent(b'one') + bytes(50)]])
+    secured = SecuredTransport(SecuredTransport(wire, session.outer.client), session.inner.client)
+    received = []
+    with pytest.raises(TlsError, match='failed'):
+        secured.receive_into(received)
+    assert received == [b'one']
+
+
+class Failing:
+    """A TLS object of the program that fails."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def read(self, size):
+        raise self.error
+
+    write = read
+
+
+@pytest.mark.parametrize('name', ['read', 'write'])
+@pytest.mark.parametrize('error', [OSError(5, 'no input'), ConnectionResetError(), ssl.SSLError()])
+def test_an_error_of_the_tls_object_is_one_of_tls(name, error):
+    tls = TlsClient(context(), 'localhost')
+    tls._tls = Failing(error)
+    with pytest.raises(TlsError):
+        getattr(tls, name)(b'x')
+
+
+@pytest.mark.parametrize('name', ['read', 'write'])
+def test_a_time_limit_that_is_raised_meanwhile_is_none_of_tls(name):
+    tls = TlsClient(context(), 'localhost')
+    tls._tls = Failing(TimeoutError('of the job'))
+    with pytest.raises(TimeoutError, match='of the job'):
+        getattr(tls, name)(b'x')

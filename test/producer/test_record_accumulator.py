@@ -136,6 +136,27 @@ def test_the_sender_is_woken_once_until_it_looks():
     assert machine.wakes == 2
 
 
+@pytest.mark.parametrize(
+    ('linger', 'is_ended', 'wakes'), [(0.0, False, 0), (1.0, False, 1), (0.0, True, 1)]
+)
+def test_a_flush_wakes_the_sender_unless_it_was_woken_for_all(linger, is_ended, wakes):
+    machine = Machine(linger=linger)
+
+    def end():
+        raise KeyboardInterrupt
+
+    if is_ended:
+        machine.accumulator._wake = end
+        with pytest.raises(KeyboardInterrupt):
+            machine.append()
+        machine.accumulator._wake = machine.woken
+    else:
+        machine.append()
+    before = machine.wakes
+    machine.accumulator.begin_flush(machine.now)
+    assert machine.wakes == before + wakes
+
+
 def test_who_leads_decides_where_and_nobody_leads_some():
     machine = Machine(partitions=4, linger=0.0)
     machine.leaders = {0: 1, 1: 2, 2: -1, 3: None}

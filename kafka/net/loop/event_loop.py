@@ -24,7 +24,7 @@ class Pollable(Protocol):
 
     @property
     def descriptor(self) -> int:
-        """The descriptor of its socket, from which every byte that was received is handled."""
+        """The descriptor of its socket. Nothing that was received is buffered elsewhere."""
 
 
 class FirstCall(Protocol):

@@ -14,9 +14,9 @@ response, so that the next response arrives while that fetch is decoded; and not
 program that does not poll stops fetching. A response counts for a partition only if the token and
 the fetch offset of its state are those of the request.
 
-look(), close() and the handling of responses run in turns of the loop; take(), put_back(), done()
-and has_news() are called by the thread that polls. State that both use is under the consumer's
-lock; fetch sessions and node selection are used in turns only.
+look(), close() and the handling of responses run in turns of the loop; next_fetch(), put_back(),
+done() and has_news() are called by the thread that polls. State that both use is under the
+consumer's lock; fetch sessions and node selection are used in turns only.
 """
 
 from __future__ import annotations
@@ -287,7 +287,7 @@ class FetchManager:
         return fetch
 
     def put_back(self, fetch: CompletedFetch) -> None:
-        """Put back a fetch with records left, for the next take() of its partition."""
+        """Put back a fetch with records left, before the others of its partition."""
         with self._lock:
             if self._is_changing:
                 self._mend()
@@ -327,7 +327,7 @@ class FetchManager:
             self._is_changing = False
 
     def has_news(self) -> bool:
-        """Return True if take() would return a fetch, or an error is pending."""
+        """Return True if next_fetch() would return a fetch, or an error is pending."""
         # May be outdated without the lock: a turn follows each change, and this is called again.
         if self._buffer.is_quiet and not self._subscription.has_changed:
             return bool(self.errors)

@@ -1,4 +1,7 @@
-"""What the thread that polls does for a rebalance, on embedded brokers, by both protocols."""
+"""What the thread that polls does for a rebalance, by both protocols.
+
+Brokers, network and clock are in memory; one test needs the thread in the background.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,11 @@ from kafka import AsyncConsumerRebalanceListener, ConsumerRebalanceListener
 from kafka.consumer.rebalancing import ListenerError
 from kafka.coordinator.member import RebalanceStep, StepKind
 from kafka.errors import CommitFailedError, IllegalStateError, KafkaError
-from kafka.testing import Cluster
+from kafka.testing import Cluster, MemoryCluster
 from kafka.testing.faults import Delay, Error
-from test.consumer.modern import SECONDS, consumer_of, poll_until, poll_while, write
+from test.consumer import written_logs
+from test.consumer.modern import SECONDS, consumer_of, poll_until, poll_while
+from test.simulation.reader import SimConsumer
 
 pytestmark = pytest.mark.once
 
@@ -26,13 +31,41 @@ def protocol(request):
     return request.param
 
 
+#: Members are notified of a rebalance by their heartbeats. Since 4.3 a coordinator waits for a
+#: second between two assignments.
+BROKERS = {
+    'version': '4.2',
+    'topics': {'t': 4},
+    'group_consumer_heartbeat_interval_ms': HEARTBEAT,
+}
+
+
+class Brokers(MemoryCluster):
+    """Attributes: loops: of all consumers, which go on while one of them is waited for."""
+
+    def __init__(self, **settings):
+        super().__init__(**settings)
+        self.loops = []
+
+    def now(self):
+        return self.timers.clock.monotonic()
+
+
 @pytest.fixture
 def cluster():
-    # Members are notified of a rebalance by their heartbeats. Since 4.3 a coordinator waits for a
-    # second between two assignments.
-    heartbeat = {'group_consumer_heartbeat_interval_ms': HEARTBEAT}
-    with Cluster(version='4.2', topics={'t': 4}, **heartbeat) as made:
+    with Brokers(**BROKERS) as made:
         yield made
+
+
+def write(cluster, count, partition=0, start=0):
+    """Store values b'0', b'1' ... in a partition."""
+    log = cluster.state.topics['t'].partitions[partition].log
+    written_logs.write(log, *[b'%d' % number for number in range(start, start + count)])
+
+
+def rest(consumer, seconds):
+    """Do nothing for a while; the thread in the background would go on."""
+    consumer._engine.wait(lambda: False, seconds)
 
 
 class Noting(ConsumerRebalanceListener):
@@ -53,18 +86,27 @@ class Losing(Noting):
 
 def member(cluster, protocol, listener=None, **options):
     options = {'heartbeat_interval_ms': HEARTBEAT, **options}
-    made = consumer_of(cluster, group_id='g', group_protocol=protocol, **options)
+    made = consumer(cluster, group_id='g', group_protocol=protocol, **options)
     made.subscribe(['t'], listener=listener)
     return made
 
 
+def consumer(cluster, **options):
+    """Return a consumer that begins with the first record."""
+    if not isinstance(cluster, Brokers):
+        return consumer_of(cluster, **options)
+    return SimConsumer.of(cluster, cluster.loops, auto_offset_reset='earliest', **options)
+
+
 def share(*consumers):
     """Poll until each consumer has as many partitions as the others."""
-    deadline = time.monotonic() + SECONDS
-    while {len(each.assignment()) for each in consumers} != {4 // len(consumers)}:
-        assert time.monotonic() < deadline, [each.assignment() for each in consumers]
+    for _ in range(int(SECONDS / 0.02)):
+        if {len(each.assignment()) for each in consumers} == {4 // len(consumers)}:
+            break
         for each in consumers:
             each.poll(timeout_ms=20)
+    else:
+        raise AssertionError([each.assignment() for each in consumers])
     owned = [partition for each in consumers for partition in each.assignment()]
     assert len(owned) == len(set(owned)) == 4
 
@@ -74,8 +116,7 @@ def test_two_members_share_and_one_takes_over(cluster, protocol):
 
 
 def test_they_share_where_the_coordinator_waits_between_assignments(protocol):
-    heartbeat = {'group_consumer_heartbeat_interval_ms': HEARTBEAT}
-    with Cluster(version='4.4', topics={'t': 4}, **heartbeat) as made:
+    with Brokers(**{**BROKERS, 'version': '4.4'}) as made:
         share_and_take_over(made, protocol)
 
 
@@ -118,7 +159,7 @@ def test_what_goes_is_told_before_what_comes(cluster, protocol):
         assert told == [('assigned', 4), ('revoked', 2)]
 
 
-def test_a_listener_is_told_once_however_slow_the_loop_is(cluster, protocol):
+def test_a_listener_is_told_once_however_slow_the_loop_is(protocol):
     class Slow(Noting):
         def on_partitions_assigned(self, assigned):
             super().on_partitions_assigned(assigned)
@@ -126,7 +167,7 @@ def test_a_listener_is_told_once_however_slow_the_loop_is(cluster, protocol):
                 made._engine.loop.call_threadsafe(time.sleep, 0.3)
 
     listener = Slow()
-    with member(cluster, protocol, listener) as made:
+    with Cluster(**BROKERS) as cluster, member(cluster, protocol, listener) as made:
         share(made)
         made.poll(timeout_ms=500)
         assert [what for what, partitions in listener.seen if partitions] == ['assigned']
@@ -159,11 +200,11 @@ def test_a_listener_that_is_told_of_the_end_may_call_close(cluster, protocol):
         made.poll()
 
 
-def poll_until_asked(first, second):
+def poll_until_asked(cluster, first, second):
     """Poll until one is asked to give partitions up."""
-    deadline, member = time.monotonic() + SECONDS, first._engine.member
+    deadline, member = cluster.now() + SECONDS, first._engine.member
     while not (member.step and member.step.kind is StepKind.REVOKE and member.step.is_begun):
-        assert time.monotonic() < deadline
+        assert cluster.now() < deadline
         assert not first.poll(timeout_ms=20) and not second.poll(timeout_ms=20)
 
 
@@ -179,17 +220,17 @@ def test_a_commit_that_takes_long_holds_up_no_poll(cluster, protocol):
         assert len(poll_until(first, 40)) == 40
         with cluster.faults.add(Error(COORDINATOR_NOT_AVAILABLE), 'OffsetCommit', times=None):
             with member(cluster, protocol) as second:
-                poll_until_asked(first, second)
+                poll_until_asked(cluster, first, second)
                 longest, read = 0.0, []
                 write_each(cluster, 1, start=10)
-                end = time.monotonic() + 1
-                while time.monotonic() < end:
-                    began = time.monotonic()
+                end = cluster.now() + 1
+                while cluster.now() < end:
+                    began = cluster.now()
                     for records in first.poll(timeout_ms=20).values():
                         read += records
-                    longest = max(longest, time.monotonic() - began)
+                    longest = max(longest, cluster.now() - began)
                     assert second.poll(timeout_ms=0) == {}
-                assert longest < 1
+                assert longest < 0.1
                 assert len(first.assignment()) == 4 and not second.assignment()
                 if protocol == 'consumer':  # the classic one takes all away for a rebalance
                     assert len({record.partition for record in read}) >= 2
@@ -201,13 +242,13 @@ def test_a_member_takes_over_where_a_commit_that_took_long_ended(cluster, protoc
         assert len(poll_until(first, 40)) == 40
         with cluster.faults.add(Error(COORDINATOR_NOT_AVAILABLE), 'OffsetCommit', times=None):
             with member(cluster, protocol) as second:
-                poll_until_asked(first, second)
+                poll_until_asked(cluster, first, second)
                 assert not second.assignment()
                 cluster.faults.clear()  # the coordinator is back
-                end = time.monotonic() + SECONDS
+                end = cluster.now() + SECONDS
                 while len(second.assignment()) < 2:
                     assert not first.poll(timeout_ms=20) and not second.poll(timeout_ms=20)
-                    assert time.monotonic() < end
+                    assert cluster.now() < end
                 assert {second.committed(partition) for partition in second.assignment()} == {10}
                 assert not second.poll(timeout_ms=200)
 
@@ -219,9 +260,9 @@ def test_partitions_go_while_those_that_stay_are_read_and_commits_are_slow(clust
         assert len(poll_until(first, 40)) == 40
         with cluster.faults.add(Delay(0.15), 'OffsetCommit', times=None):
             with member(cluster, 'consumer') as second:
-                deadline, number = time.monotonic() + 8, 10
+                deadline, number = cluster.now() + 8, 10
                 while not second.assignment():
-                    assert time.monotonic() < deadline
+                    assert cluster.now() < deadline
                     write_each(cluster, 1, start=number)
                     first.poll(timeout_ms=30), second.poll(timeout_ms=0)
                     number += 1
@@ -241,7 +282,7 @@ def test_a_commit_before_a_rebalance_that_fails_is_logged_and_the_rebalance_goes
 
 def test_a_step_may_be_taken_back_at_any_moment(cluster):
     """In a turn of the thread in the background, between two lines of who polls."""
-    with consumer_of(cluster) as made:
+    with consumer(cluster) as made:
         step = RebalanceStep(made._engine.loop, StepKind.REVOKE, [], [], False, 1.0)
         assert step.withdraw()
         made._engine.member = Going(step)
@@ -325,15 +366,14 @@ def test_a_listener_that_an_exception_kept_from_being_told_is_told_first(
             poll_together(made)
         assert 'assigned' not in dict(listener.seen)
         records = []
-        deadline = time.monotonic() + SECONDS
-        while not records and time.monotonic() < deadline:
+        deadline = cluster.now() + SECONDS
+        while not records and cluster.now() < deadline:
             records += made.poll(20)
         assert records and len(dict(listener.seen)['assigned']) == 4
 
 
-def poll_together(*consumers, seconds=SECONDS):
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
+def poll_together(*consumers):
+    for _ in range(int(SECONDS / 0.02)):
         for each in consumers:
             each.poll(timeout_ms=20)
 
@@ -386,7 +426,7 @@ def test_coroutines_of_a_listener_may_await_commits(cluster, protocol):
         made._engine.commits.commit = commit
     (stored,) = seen
     assert max(offset.offset for offset in stored.values()) == 5
-    with consumer_of(cluster, group_id='g') as other:
+    with consumer(cluster, group_id='g') as other:
         places = [other.committed(partition) for partition in stored]
     assert places == [offset.offset for offset in stored.values()]
 
@@ -422,7 +462,7 @@ def test_what_was_handed_out_is_committed_before_it_goes(cluster, protocol):
 
 def test_a_rebalance_may_be_asked_for(cluster, protocol):
     """Coordinators of KIP-848 share anew by themselves, and nobody can ask them for more."""
-    with consumer_of(cluster) as alone, pytest.raises(IllegalStateError):
+    with consumer(cluster) as alone, pytest.raises(IllegalStateError):
         alone.enforce_rebalance()
     with member(cluster, protocol) as made:
         share(made)
@@ -440,7 +480,7 @@ def test_a_program_that_does_not_poll_loses_its_partitions(cluster, protocol):
     options = {'max_poll_interval_ms': 300, 'heartbeat_interval_ms': 50}
     with member(cluster, protocol, listener, **options) as made:
         share(made)
-        time.sleep(1.0)
+        rest(made, 1.0)
         with member(cluster, protocol) as other:
             share(other)
             share(made, other)
@@ -465,11 +505,10 @@ def test_who_was_left_out_is_fenced_with_what_it_was_handed_out(cluster, protoco
 
 def test_a_member_of_a_long_handler_stays(cluster, protocol):
     options = {'session_timeout_ms': 6000, 'heartbeat_interval_ms': 100}
-    cluster.state  # noqa: B018 - the cluster is up
     with member(cluster, protocol, **options) as made:
         share(made)
         before = made.group_metadata()
-        time.sleep(1.0)
+        rest(made, 10.0)
         made.poll(timeout_ms=100)
         assert made.group_metadata() == before
 
@@ -478,11 +517,12 @@ def test_figures_tell_of_the_group(cluster, protocol):
     with member(cluster, protocol, heartbeat_interval_ms=50) as made:
         share(made)
         found = {}
-        deadline = time.monotonic() + SECONDS
-        while not found.get('heartbeat-rate') or not found['rebalance-latency-total']:
-            assert time.monotonic() < deadline, found
+        deadline = cluster.now() + SECONDS
+        while not found.get('heartbeat-rate') or not found['rebalance-total']:
+            assert cluster.now() < deadline, found
             made.poll(timeout_ms=50)
             found = made.metrics()['consumer-coordinator-metrics']
         assert found['last-heartbeat-seconds-ago'] >= 0
         if protocol == 'classic':
             assert found['join-rate'] > 0 < found['sync-rate']
+            assert found['rebalance-latency-total'] > 0

@@ -44,6 +44,7 @@ from kafka.internals.cleanup import CleanUp
 from kafka.internals.program_errors import log_program_error
 from kafka.internals.running_calls import is_in_call
 from kafka.internals.validation import ArgumentTypeError, where
+from kafka.net.loop.tasks import CoroutineCall
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 __all__ = ['AGAIN_SECONDS', 'ConsumerCommits']
@@ -208,7 +209,7 @@ class ConsumerCommits:
         assert engine.commits is not None
         number = next(self._numbers)
         began, standing = engine.loop.time(), engine.standing(offsets)
-        engine.run(engine.commits.commit(offsets, standing, seconds), seconds)
+        engine.run(CoroutineCall(engine.commits.commit, offsets, standing, seconds), seconds)
         try:
             tell_earlier()
         finally:

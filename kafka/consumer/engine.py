@@ -13,12 +13,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import inspect
 import logging
 import math
 import threading
 from collections import deque
-from typing import Any, Callable, Coroutine, Deque, Iterable, List, Optional, TypeVar
+from typing import Any, Callable, Deque, Iterable, List, Optional, TypeVar
 
 from kafka import config as options
 from kafka.consumer.fetch.completed_fetch import CompletedFetch
@@ -35,7 +34,7 @@ from kafka.coordinator.kip848.coordinator import ConsumerMember
 from kafka.coordinator.member import GroupSettings, Member
 from kafka.errors import IllegalStateError, KafkaError, TopicAuthorizationFailedError
 from kafka.net.client import NetworkClient
-from kafka.net.loop.tasks import Task
+from kafka.net.loop.tasks import CoroutineCall, Task
 from kafka.offsets.lookups import OffsetLookups
 from kafka.structs import ConsumerGroupMetadata, TopicPartition
 
@@ -334,30 +333,21 @@ class Engine:
         """Block until is_done() is true; return False on time-out, in seconds."""
         return bool(self.loop.wait(is_done, seconds if seconds < math.inf else None))
 
-    def run(self, coroutine: Coroutine[Any, Any, T], seconds: float) -> T:
-        """Bootstrap if needed, run a coroutine, and block for its result.
+    def run(self, call: CoroutineCall[T], seconds: float) -> T:
+        """Bootstrap if needed, make a call of a coroutine, and block for its result.
 
         Arguments: seconds: the time-out, bootstrap included.
         Raises: KafkaTimeoutError; what the coroutine raises.
         """
-        try:
-            found: T = self.loop.run(self._after_beginning(coroutine, seconds), seconds * 1.1 + 1.0)
-        except IllegalStateError:
-            if inspect.getcoroutinestate(coroutine) == inspect.CORO_CREATED:
-                coroutine.close()  # the loop refused it, for instance after a fork
-            raise
+        begin = CoroutineCall(self._after_beginning, call, seconds)
+        found: T = self.loop.run(begin, seconds * 1.1 + 1.0)
         return found
 
-    async def _after_beginning(self, coroutine: Coroutine[Any, Any, T], seconds: float) -> T:
-        try:
-            if not self.has_begun:
-                await self.client.bootstrap(seconds)
-        except BaseException:
-            coroutine.close()
-            raise
+    async def _after_beginning(self, call: CoroutineCall[T], seconds: float) -> T:
+        if not self.has_begun:
+            await self.client.bootstrap(seconds)
         # Slightly longer than the time-out of the coroutine itself, whose error says more.
-        found: T = await self.loop.within(seconds * 1.05 + 0.1, coroutine)
-        return found
+        return await self.loop.within(seconds * 1.05 + 0.1, call)
 
     def close(self, seconds: float) -> None:
         """Close all parts and the loop within `seconds`; does not leave the group."""

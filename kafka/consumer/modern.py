@@ -51,6 +51,7 @@ from kafka.internals.cleanup import CleanUp
 from kafka.internals.program_errors import log_program_error
 from kafka.internals.running_calls import is_in_call
 from kafka.internals.validation import where
+from kafka.net.loop.tasks import CoroutineCall
 from kafka.record.vectors import ArrowMaker
 from kafka.structs import (
     ConsumerGroupMetadata,
@@ -481,7 +482,8 @@ class ModernConsumer:
     def _leave(self, reason: str, seconds: float) -> None:
         member = self._engine.member
         if member is not None and self._engine.subscription.partitions_auto_assigned():
-            self._engine.loop.run(member.leave(reason, seconds), seconds + 1.0)
+            leave = CoroutineCall(member.leave, reason, seconds)
+            self._engine.loop.run(leave, seconds + 1.0)
 
     def group_metadata(self) -> ConsumerGroupMetadata:
         """Return group id, generation and member id as of the last poll, for transactions."""
@@ -592,7 +594,8 @@ class ModernConsumer:
             raise IllegalStateError('seek_to_committed() needs the option group_id')
         with self._guard:
             seconds, identity = default_seconds(self._options), self._engine.identity()
-            found = self._engine.run(commits.fetch(wanted, seconds, identity), seconds)
+            ask = CoroutineCall(commits.fetch, wanted, seconds, identity)
+            found = self._engine.run(ask, seconds)
 
         def move(subscription: SubscriptionState) -> None:
             for each in wanted:

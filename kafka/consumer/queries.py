@@ -24,6 +24,7 @@ from kafka.errors import (
     NoBrokersAvailable,
 )
 from kafka.internals.validation import ArgumentTypeError, ArgumentValueError, as_milliseconds, where
+from kafka.net.loop.tasks import CoroutineCall
 from kafka.structs import OffsetAndTimestamp, TopicPartition
 
 __all__ = ['ConsumerQueries']
@@ -55,7 +56,7 @@ class ConsumerQueries:
         seconds = seconds_of(timeout_ms, default_seconds(self._options))
         with self._guard:
             self._guard.check_open()
-            return self._engine.run(make(seconds), seconds)
+            return self._engine.run(CoroutineCall(make, seconds), seconds)
 
     # ------------------------------------------------------------ offsets
 

@@ -13,6 +13,7 @@ from kafka.cluster import ClusterMetadata
 from kafka.errors import KafkaTimeoutError, NoBrokersAvailable
 from kafka.net.loop.event_loop import EventLoop
 from kafka.net.loop.loop import Loop
+from kafka.net.loop.tasks import CoroutineCall
 from kafka.net.pool import Pool
 from kafka.net.settings import NetSettings
 from kafka.protocol.release import release_of
@@ -105,7 +106,7 @@ class NetworkClient:
     def connect(self, limit: Optional[float] = None) -> None:
         """Block until the bootstrap has succeeded. Arguments and errors: as bootstrap()."""
         if not self.is_bootstrapped:
-            self.loop.run(self.bootstrap(limit), None)
+            self.loop.run(CoroutineCall(self.bootstrap, limit), None)
 
     def run(self, coroutine: Coroutine[Any, Any, T], seconds: Optional[float]) -> T:
         """Run a coroutine in the loop and return its result; see Loop.run()."""

@@ -23,6 +23,7 @@ from kafka.errors import IllegalStateError, KafkaError, KafkaTimeoutError
 from kafka.metrics.producer_metrics import ProducerMetrics
 from kafka.metrics.reporting import registry_of
 from kafka.net.client import NetworkClient
+from kafka.net.loop.tasks import CoroutineCall
 from kafka.net.pool import Pool
 from kafka.producer.buffer import AGAIN, Ticket
 from kafka.producer.future import FutureRecordMetadata, future_of, header_size
@@ -257,7 +258,8 @@ class ProducerEngine:
             )
         seconds = max(0.001, deadline - time.monotonic())
         try:
-            self.loop.run(self.network.wait_for_topic(topic, seconds), seconds + 1.0)
+            ask = CoroutineCall(self.network.wait_for_topic, topic, seconds)
+            self.loop.run(ask, seconds + 1.0)
         except KafkaTimeoutError as error:
             raise KafkaTimeoutError(
                 'the partitions of topic %s are not known after %.3g s (max_block_ms): %s'
@@ -269,7 +271,8 @@ class ProducerEngine:
 
         Arguments: deadline: monotonic seconds. Raises: KafkaTimeoutError.
         """
-        self.loop.run(self.pool.refreshed(), max(0.001, deadline - time.monotonic()))
+        ask = CoroutineCall(self.pool.refreshed)
+        self.loop.run(ask, max(0.001, deadline - time.monotonic()))
 
     def append_waiting(
         self,

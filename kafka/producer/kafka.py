@@ -45,6 +45,7 @@ from kafka.internals.cleanup import CleanUp, clean_up
 from kafka.internals.logging_setup import be_quiet
 from kafka.internals.running_calls import is_in_call
 from kafka.net.client import NetworkClient
+from kafka.net.loop.tasks import CoroutineCall
 from kafka.net.settings import NetSettings
 from kafka.partitioner.default import DefaultPartitioner
 from kafka.producer.bounded_lock import LockBusyError
@@ -875,7 +876,7 @@ class KafkaProducer:
     def _settle(self, seconds: float) -> None:
         """Wait until brokers have processed the requests of acks=0."""
         try:
-            self._loop.run(self._engine.settle(), max(0.0, seconds))
+            self._loop.run(CoroutineCall(self._engine.settle), max(0.0, seconds))
         except KafkaTimeoutError as error:
             log.warning('%r: a broker may not have read records sent with acks=0: %s', self, error)
 

@@ -25,7 +25,7 @@ from kafka.errors import (
 )
 from kafka.internals.validation import ArgumentTypeError, ArgumentValueError, as_offsets
 from kafka.net.backoff import backoff_seconds
-from kafka.net.loop.tasks import Task, Waiter
+from kafka.net.loop.tasks import CoroutineCall, Task, Waiter
 from kafka.producer.record_accumulator import RecordAccumulator
 from kafka.producer.sequence_numbers import MOST_IN_FLIGHT
 from kafka.producer.transaction_calls import MAY_FENCE, RAISES_EPOCH, Ask, GroupMember
@@ -108,7 +108,7 @@ class TransactionDriver:
 
     def begin_transaction(self) -> None:
         """Begin a transaction, without a request. Raises as TransactionState.begin()."""
-        self._loop.run(self._begin(), self._max_block)
+        self._loop.run(CoroutineCall(self._begin), self._max_block)
 
     async def _begin(self) -> None:
         self._state.begin()
@@ -132,8 +132,7 @@ class TransactionDriver:
         Returns what is needed to end the transaction. Does not wait for records. Raises as
         TransactionState.prepare().
         """
-        prepared: PreparedTxnState = self._loop.run(self._prepare(), self._max_block)
-        return prepared
+        return self._loop.run(CoroutineCall(self._prepare), self._max_block)
 
     async def _prepare(self) -> PreparedTxnState:
         accumulator = self._accumulator
@@ -156,7 +155,7 @@ class TransactionDriver:
     def _block(self, begin: Callable[[], Operation], what: str) -> None:
         """Begin an operation, or continue it, and wait until it is done."""
         try:
-            operation = self._loop.run(self._done(begin), self._max_block)
+            operation = self._loop.run(CoroutineCall(self._done, begin), self._max_block)
         except KafkaTimeoutError as error:
             raise KafkaTimeoutError(
                 '%s took longer than %.3g s (max_block_ms); it goes on, and the same call waits'

@@ -34,6 +34,7 @@ from kafka.internals.cleanup import clean_up
 from kafka.internals.validation import as_milliseconds
 from kafka.net.backoff import backoff_seconds
 from kafka.net.client import NetworkClient
+from kafka.net.loop.tasks import CoroutineCall
 from kafka.net.node_connection import session_of
 from kafka.net.pool import Pool
 from kafka.net.settings import NetSettings
@@ -181,7 +182,8 @@ class PreparedTransactions:
             network = NetworkClient(self._settings, 'kafka-prepared-transactions')
             self._network = network
         network.connect(self._max_block)
-        return network.run(ask(network), self._max_block + self._settings.request_timeout)
+        call = CoroutineCall(ask, network)
+        return network.run(call, self._max_block + self._settings.request_timeout)
 
     def close(self) -> None:
         """Close the connections; may be called again. No transaction is ended."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 import time
@@ -11,8 +12,10 @@ import pytest
 from kafka import KafkaProducer
 from kafka.errors import KafkaConfigurationError, KafkaTimeoutError
 from kafka.future import Future
+from kafka.net.loop.loop import Loop
 from kafka.testing import Cluster
 from kafka.testing.faults import Throttle
+from test.raising import Interruption
 
 
 @pytest.fixture
@@ -187,3 +190,29 @@ def test_who_closes_waits_for_no_record_that_failed_and_cannot_be_sent(cluster):
     began = time.monotonic()
     producer.close()  # which may take delivery_timeout_ms and 5 seconds
     assert time.monotonic() - began < 4
+
+
+@pytest.mark.parametrize(
+    'call',
+    [
+        lambda producer: producer.init_transactions(),
+        lambda producer: producer.begin_transaction(),
+        lambda producer: producer.commit_transaction(),
+        lambda producer: producer.abort_transaction(),
+        lambda producer: producer.prepare_transaction(),
+        lambda producer: producer.partitions_for('new'),
+    ],
+)
+def test_a_call_that_ends_before_the_loop_has_it_shows_no_warning(cluster, call, monkeypatch):
+    """pytest would fail: a coroutine that was never awaited warns of it."""
+
+    def end(*arguments):
+        raise Interruption
+
+    with KafkaProducer(bootstrap_servers=cluster.bootstrap, transactional_id='a') as producer:
+        producer.init_transactions()
+        with monkeypatch.context() as patched:
+            patched.setattr(Loop, 'run', end)
+            with pytest.raises(Interruption):
+                call(producer)
+            gc.collect()

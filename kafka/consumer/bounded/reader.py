@@ -30,6 +30,7 @@ from kafka.errors import (
 from kafka.internals.cleanup import clean_up
 from kafka.net.client import NetworkClient
 from kafka.net.loop.event_loop import EventLoop
+from kafka.net.loop.tasks import CoroutineCall
 from kafka.record.vectors import DEFAULT_COLUMNS, ArrowMaker
 from kafka.structs import TopicPartition
 
@@ -168,7 +169,7 @@ class BoundedReader:
         """
         if self._ranges is None:
             loop = self._connected()
-            self._ranges = loop.run(self._resolve(), None)
+            self._ranges = loop.run(CoroutineCall(self._resolve), None)
         return list(self._ranges)
 
     def _connected(self) -> EventLoop:

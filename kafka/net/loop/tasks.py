@@ -34,7 +34,16 @@ from typing import (
 
 from kafka.errors import Cancelled, IllegalStateError, KafkaError, KafkaTimeoutError
 
-__all__ = ['Alarm', 'Event', 'Scheduler', 'Task', 'TaskCancelled', 'Timer', 'Waiter']
+__all__ = [
+    'Alarm',
+    'CoroutineCall',
+    'Event',
+    'Scheduler',
+    'Task',
+    'TaskCancelled',
+    'Timer',
+    'Waiter',
+]
 
 log = logging.getLogger(__name__)
 
@@ -199,6 +208,42 @@ class Alarm:
         """Cancel the call; a time may be set again."""
         if self._timer is not None:
             self._timer.cancel()
+
+
+class CoroutineCall(Coroutine[Any, Any, T]):
+    """A call of an ``async`` function that is made in the loop, with the first step.
+
+    For EventLoop.run() in threads of the program. A coroutine that an exception from outside
+    removes before its first step shows a RuntimeWarning that it was never awaited; this does not.
+
+    Arguments: function; args: of the call.
+    """
+
+    def __init__(self, function: Callable[..., Coroutine[Any, Any, T]], *args: Any) -> None:
+        self.__qualname__ = str(getattr(function, '__qualname__', function))
+        self._function, self._args = function, args
+        self._made: Optional[Coroutine[Any, Any, T]] = None
+
+    def send(self, value: Any) -> Any:
+        """Run the coroutine until it waits for something."""
+        if self._made is None:
+            self._made = self._function(*self._args)
+            self.__qualname__ = str(getattr(self._made, '__qualname__', self._made))
+        return self._made.send(value)
+
+    def throw(self, kind: Any, *details: Any) -> Any:
+        """Raise an exception where the coroutine waits."""
+        if self._made is None:
+            raise kind
+        return self._made.throw(kind, *details)
+
+    def close(self) -> None:
+        """End the coroutine."""
+        if self._made is not None:
+            self._made.close()
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        return self._function(*self._args).__await__()
 
 
 class Task(Generic[T]):

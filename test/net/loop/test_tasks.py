@@ -9,7 +9,7 @@ import math
 import pytest
 
 from kafka.errors import Cancelled, IllegalStateError, KafkaTimeoutError
-from kafka.net.loop.tasks import Alarm, Event, TaskCancelled, Waiter
+from kafka.net.loop.tasks import Alarm, CoroutineCall, Event, TaskCancelled, Waiter
 from test.leaks import collect_what_others_left
 from test.manual_loop import ManualLoop
 
@@ -303,3 +303,48 @@ def test_an_interrupt_inside_a_coroutine_ends_that_one_and_is_passed_on(loop):
     loop.settle()
     assert isinstance(task.exception, Cancelled)
     assert other.result() == 1
+
+
+async def doubled(number):
+    return 2 * number
+
+
+def test_a_call_of_a_coroutine_is_made_with_its_first_step(loop):
+    made = []
+
+    async def note(number):
+        made.append(number)
+        await loop.sleep(1)
+        return await doubled(number)
+
+    task = loop.spawn(CoroutineCall(note, 4))
+    assert made == [] and task.name.endswith('note')
+    loop.settle()
+    assert made == [4] and not task.done
+    loop.advance(1)
+    assert task.result() == 8
+
+
+def test_a_call_of_a_coroutine_may_be_awaited(loop):
+    async def wait():
+        return await CoroutineCall(doubled, 4)
+
+    task = loop.spawn(wait())
+    loop.settle()
+    assert task.result() == 8
+
+
+@pytest.mark.parametrize('end', ['forgotten', 'closed', 'cancelled'])
+def test_a_call_that_is_not_made_shows_no_warning(loop, end):
+    """pytest would fail: a coroutine that was never awaited warns of it."""
+    call = CoroutineCall(doubled, 4)
+    if end == 'closed':
+        call.close()
+    elif end == 'cancelled':
+        task = loop.spawn(call)
+        task.cancel()
+        loop.settle()
+        with pytest.raises(Cancelled):
+            task.result()
+    del call
+    gc.collect()

@@ -23,6 +23,9 @@ from test.raising import Raiser, raise_in
 SWALLOWED_SECONDS = 3.0
 #: A short call is hit at one of so many points, drawn so that early ones are not rare.
 MOST_POINTS = 300
+#: So many short calls are tried until one has the point drawn. From 3.13 on the interpreter leaves
+#: out events of code that was left by an exception: then none has it.
+MOST_TRIES = 50
 #: For so long a call that waits is looked for, before a short one is hit.
 LOOKING_SECONDS = 0.05
 
@@ -65,6 +68,7 @@ class Interrupter(threading.Thread):
         self._seconds, self._chance = seconds, random.Random(seed)
         self._is_exposed = False
         self._is_armed = False  # the next call is hit at one of its points
+        self._tries = 0  # calls since then that did not have the point
         self._caught = 0
         # Held while a hit is decided, so that it finds an exposed call or none.
         self._gate = threading.Lock()
@@ -145,7 +149,10 @@ class Interrupter(threading.Thread):
             with raiser:
                 results.extend(starmap(function, [arguments]))
         finally:
-            self._is_armed = raiser.raised_at is None
+            self._tries += 1
+            self._is_armed = raiser.raised_at is None and self._tries < MOST_TRIES
+            if not self._is_armed:
+                self._tries = 0
 
     def _strike(self):
         """Hit this thread. Counted here: a callback before that point has nothing to wait for."""

@@ -22,6 +22,7 @@ from kafka.errors import (
     TopicAuthorizationFailedError,
     UnknownTopicOrPartitionError,
 )
+from kafka.net.loop.tasks import CoroutineCall
 from kafka.spark.client_options import java_names
 from kafka.spark.options import Limit, SourceOptions
 from kafka.structs import OffsetAndMetadata, TopicPartition
@@ -111,7 +112,7 @@ class Lookups:
     def _metadata(self, names: Optional[List[str]]) -> Any:
         client = self._connected()
         assert client.loop is not None
-        return client.loop.run(client.pool.metadata(names), None)
+        return client.loop.run(CoroutineCall(client.pool.metadata, names), None)
 
     def deleted(self, partitions: Iterable[TopicPartition]) -> Set[TopicPartition]:
         """Return those partitions that are definitely deleted.
@@ -208,7 +209,8 @@ class Lookups:
         client = self._connected()
         assert client.loop is not None
         seconds = client.config['request_timeout_ms'] / 1000
-        return client.loop.run(client.lookups.look_up(times, seconds), None)
+        ask = CoroutineCall(client.lookups.look_up, times, seconds)
+        return client.loop.run(ask, None)
 
     # ------------------------------------------------------------ the group
 

@@ -84,9 +84,9 @@ class SocketLoop(Protocol):
 class Transport:
     """An open TCP connection. Used only by the thread that runs its loop.
 
-    Attributes: peername: host and port of the peer; is_closed; descriptor: of the socket; is_torn:
-    an exception has ended write() or receive_into() in the middle, and bytes are lost: only with
-    TLS.
+    Attributes: peername: host and port of the peer; is_closed; descriptor: of the socket;
+    is_encrypted: whether it uses TLS; is_torn: an exception has ended write() or receive_into() in
+    the middle, and bytes are lost: only with TLS.
     """
 
     is_encrypted = is_torn = False

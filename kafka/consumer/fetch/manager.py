@@ -287,7 +287,7 @@ class FetchManager:
         return fetch
 
     def put_back(self, fetch: CompletedFetch) -> None:
-        """Put back a fetch with records left, before the others of its partition."""
+        """Put back a fetch with records left, as the next of its partition."""
         with self._lock:
             if self._is_changing:
                 self._mend()

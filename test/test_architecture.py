@@ -382,11 +382,8 @@ def modules_introduce_themselves(module, names):
 def code_has_its_test(module, names):
     """Where there is code there is a test: of its name, or one that imports it.
 
-    Or it helps a module that has one. Declarations are compared with upstream. Handlers of the
-    embedded broker are found by the number of their API: tests send them requests.
+    Or it helps a module that has one. Declarations are compared with upstream.
     """
-    if module.path.startswith('kafka/testing/handlers/'):
-        return []
     # A look-up of old names beside declarations is tested with the names.
     has_code = any(function != '__getattr__' for function, _ in functions(module.tree))
     return ['%s: no test' % module.path] if has_code and module.name not in with_a_test() else []
@@ -415,7 +412,20 @@ def with_a_test():
         folder = helper.rpartition('.')[0]
         beside = {each for each in used.get(helper, ()) if each.rpartition('.')[0] == folder}
         waiting.extend(beside - found)
-    return found
+    # Handlers of the embedded broker are found by the number of their API: tests send them messages
+    # of the modules that they import.
+    sent = {
+        each.target
+        for test in read_tree('test/testing')
+        for each in imports(test, names())
+        if each.target.startswith('kafka.protocol.') and each.target not in OF_EVERY_MESSAGE
+    }
+    handlers = {each for each in used if each.startswith('kafka.testing.handlers.')}
+    return found | {each for each in handlers if used[each] & sent}
+
+
+#: Modules of the protocol that say nothing of which messages are handled.
+OF_EVERY_MESSAGE = {'kafka.protocol.wire', 'kafka.protocol.session', 'kafka.protocol.api'}
 
 
 #: Folders of tests that are no image of the package, and tests of the tree itself.
